@@ -267,11 +267,11 @@ static int write_table(const experiment *e, const char *path)
     csv_note_origin(&t, &origin);
     csv_note(&t, "mode", e->o->quick ? "quick" : "full");
     csv_note_real(&t, "lr", e->o->lr);
-    csv_note_int(&t, "batch", (long long)e->o->batch);
+    csv_note_real(&t, "batch", (double)e->o->batch);
     csv_columns(&t, columns, 5);
     for (arm = 0; arm < ARMS; arm++) losses_over_seeds(e, arm, mean[arm], sd[arm]);
     for (i = 0; i < e->o->epochs; i++) {
-        csv_int(&t, (long long)i + 1);
+        csv_real(&t, (double)i + 1);
         for (arm = 0; arm < ARMS; arm++) {
             csv_real(&t, mean[arm][i]);
             csv_real(&t, sd[arm][i]);

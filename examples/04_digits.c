@@ -63,8 +63,8 @@ static int write_table(const dataset *d, const size_t *count, const char *path)
     csv_note_origin(&t, &origin);
     csv_columns(&t, columns, 2);
     for (i = 0; i < DATASET_CLASSES; i++) {
-        csv_int(&t, i);
-        csv_uint(&t, count[i]);
+        csv_real(&t, i);
+        csv_real(&t, (double)count[i]);
         csv_end_row(&t);
     }
     return csv_finish(&t, path);

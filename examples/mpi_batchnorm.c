@@ -566,10 +566,10 @@ static void begin_table(const experiment *e, csv_table *t, const verdict *v,
     csv_begin(t);
     csv_note_origin(t, &origin);
     csv_note(t, "network", "784-64-128-10, ReLU, linear-batch norm-ReLU");
-    csv_note_int(t, "workers", e->size);
-    csv_note_int(t, "batch", (long long)e->o->batch);
-    csv_note_int(t, "epochs", (long long)e->o->epochs);
-    csv_note_int(t, "training_images", (long long)e->train_n);
+    csv_note_real(t, "workers", e->size);
+    csv_note_real(t, "batch", (double)e->o->batch);
+    csv_note_real(t, "epochs", (double)e->o->epochs);
+    csv_note_real(t, "training_images", (double)e->train_n);
     csv_note_real(t, "lr", e->o->lr);
     for (i = 0; i < CLAIMS && v; i++) {
         char line[3 * TEXT];
@@ -595,8 +595,8 @@ static int write_epochs(const experiment *e, const verdict v[CLAIMS], const char
                     double *const *of = e->runs[type][s][a];
                     csv_text(&t, type_name[type]);
                     csv_text(&t, arm_name[a]);
-                    csv_uint(&t, e->o->seed + s);
-                    csv_int(&t, (long long)epoch);
+                    csv_real(&t, (double)(e->o->seed + s));
+                    csv_real(&t, (double)epoch);
                     csv_real(&t, epoch ? of[TRAIN_LOSS][epoch] : (double)NAN);
                     csv_real(&t, of[TEST_LOSS][epoch]);
                     csv_real(&t, of[ACCURACY][epoch]);
@@ -620,8 +620,8 @@ static int write_loss(const experiment *e, const char *path)
         csv_real(&t, (double)(i + 1) / BLOCKS);
         for (a = 0; a < ARMS; a++) {
             const stats_summary s = over_seeds(e, FLOAT, a, BLOCK_LOSS, i);
-            csv_float(&t, (float)s.mean);
-            csv_float(&t, (float)s.sd);
+            csv_real(&t, s.mean);
+            csv_real(&t, s.sd);
         }
         csv_end_row(&t);
     }
@@ -679,7 +679,7 @@ static int write_drift(const experiment *e, const char *path)
     for (s = 0; s < e->o->seeds; s++)
         for (i = 0; i < n; i++) {
             const size_t k = (size_t)shown[i] - 1;
-            csv_uint(&t, e->o->seed + s);
+            csv_real(&t, (double)(e->o->seed + s));
             csv_real(&t, shown[i]);
             for (type = 0; type < TYPES; type++) {
                 for (a = SYNCHRONISED; a < ARMS; a++) csv_real(&t, e->runs[type][s][a][AWAY][k]);

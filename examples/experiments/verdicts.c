@@ -411,12 +411,12 @@ static int write_csv(const char *path, const table *tables, int n, const correct
             csv_text(&out, t->id[row]);
             csv_text(&out, t->about[row]);
             csv_text(&out, t->why_not[row]);
-            csv_uint(&out, t->found[row].n);
+            csv_real(&out, (double)t->found[row].n);
             for (k = 0; k < 6; k++) {
                 (void)snprintf(text, sizeof text, "%.4g", value[k]);
                 csv_real(&out, strtod(text, NULL));
             }
-            csv_uint(&out, t->found[row].parts);
+            csv_real(&out, (double)t->found[row].parts);
             csv_text(&out, word_of(t, row, c));
             csv_end_row(&out);
         }

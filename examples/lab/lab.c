@@ -154,7 +154,7 @@ static void labi_head(const labi_lab *lab, csv_table *t, size_t arm, size_t seed
                                .data_hash = lab->data.hash};
     csv_note_origin(t, &origin);
     csv_note(t, "mode", lab->options.quick ? "quick" : "full");
-    csv_note_int(t, "revision", program->revision);
+    csv_note_real(t, "revision", program->revision);
     csv_note(t, "settings", program->settings);
     if (!whole) csv_note(t, "arm", program->arm[arm].id);
 }
@@ -259,16 +259,17 @@ static int labi_load(const char *path, const csv_table *head, labi_table *t, cha
 {
     unsigned char *text;
     size_t n;
-    int failed;
+    int failed = 0;
     memset(t, 0, sizeof *t);
     if (files_read(path, CSV_FILE_MAX, &text, &n, err)) return -1;
     if (head && (*head->error || n < head->length || memcmp(text, head->text, head->length) != 0))
         failed = files_fail(err, "'%.400s' is of another build", path);
     else if (n > 0 && text[n - 1] != '\n')
         failed = files_fail(err, "'%.400s' is cut", path);
+    if (failed)
+        free(text);
     else
-        failed = csv_parse((const char *)text, n, path, &t->csv, err) || labi_read_lists(t, n, err);
-    free(text);
+        failed = csv_parse((char *)text, n, path, &t->csv, err) || labi_read_lists(t, n, err);
     if (failed) labi_release(t);
     return failed ? -1 : 0;
 }
@@ -310,7 +311,7 @@ static int labi_write_run(const labi_lab *lab, size_t arm, size_t seed, const la
     int failed;
     csv_begin(&t);
     labi_head(lab, &t, arm, seed);
-    csv_note_int(&t, "rows", (long long)rec->count); /* so that a cut file is not taken for whole */
+    csv_note_real(&t, "rows", (double)rec->count); /* so that a cut file is not taken for whole */
     labi_columns(&t, lab->options.seed + seed, 1);
     for (i = 0; i < rec->count; i++) {
         const labi_series *s = &rec->series[i];

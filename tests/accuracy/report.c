@@ -53,9 +53,9 @@ static void csv_outcome(csv_table *t, const outcome *o, const contestant *c, con
     int k;
     csv_text(t, sets[o->set]);
     csv_text(t, layer_names[o->layer]);
-    csv_uint(t, o->N);
-    csv_uint(t, o->C);
-    csv_uint(t, o->S);
+    csv_real(t, (double)o->N);
+    csv_real(t, (double)o->C);
+    csv_real(t, (double)o->S);
     csv_text(t, o->data);
     csv_real(t, o->mean);
     csv_text(t, c->key);

@@ -613,7 +613,7 @@ static void table_begin(csv_table *t, const bench_settings *s)
     csv_begin(t);
     csv_note_origin(t, &origin);
     csv_note(t, "processor", cpu);
-    csv_note_int(t, "rounds", (long long)s->rounds);
+    csv_note_real(t, "rounds", (double)s->rounds);
     csv_note_real(t, "milliseconds of a measurement", s->ms);
     for (k = 0; k < CONTESTANTS; k++) {
         snprintf(key, sizeof key, "contestant %s", contestants[k]->name);

@@ -178,7 +178,7 @@ static int write_table(char *err)
     csv_columns(&t, name, 2);
     for (i = 0; i < 600; i++) { /* so many that the text grows */
         csv_real(&t, i + 0.5);
-        csv_int(&t, i);
+        csv_real(&t, i);
         csv_end_row(&t);
     }
     rc = csv_save(&t, "file", err);

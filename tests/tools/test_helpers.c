@@ -686,31 +686,10 @@ static void test_numbers_round_trip(void)
     }
 }
 
-static void test_floats_round_trip(void)
-{
-    static const float numbers[] = {0.1f,    0.0f,     -0.0f,       1e-45f,
-                                    FLT_MAX, -FLT_MIN, 16777217.0f, 1 / 3.0f};
-    char text[CSV_NUMBER_MAX];
-    uint32_t state = 1;
-    size_t i;
-    for (i = 0; i < 20000 + COUNT(numbers); i++) {
-        double back;
-        float x, narrow;
-        state = state * 1664525u + 1013904223u;
-        memcpy(&x, &state, sizeof x);
-        if (i < COUNT(numbers)) x = numbers[i];
-        if (x - x != 0) continue;
-        CHECK_INT(csv_read_number(csv_format_float(text, x), &back), 0);
-        narrow = (float)back;
-        if (!CHECK(memcmp(&narrow, &x, sizeof x) == 0)) printf("  the number was %s\n", text);
-    }
-}
-
 static void test_number_spelling(void)
 {
     char text[CSV_NUMBER_MAX];
     double x = 0;
-    CHECK_STR(csv_format_float(text, 0.1f), "0.1");
     CHECK_STR(csv_format(text, (double)0.1f), "0.10000000149011612");
     CHECK_STR(csv_format(text, 0.1), "0.1");
     CHECK_STR(csv_format(text, -0.0), "-0");
@@ -719,9 +698,9 @@ static void test_number_spelling(void)
     CHECK_STR(csv_format(text, (double)NAN), "nan");
     CHECK_STR(csv_format(text, -(double)NAN), "nan");
     CHECK_STR(csv_format(text, (double)INFINITY), "inf");
-    CHECK_STR(csv_format_float(text, -(float)INFINITY), "-inf");
+    CHECK_STR(csv_format(text, -(double)INFINITY), "-inf");
     CHECK(csv_read_number("nan", &x) == 0 && x != x);
-    CHECK(csv_read_number("+inf", &x) == 0 && x > DBL_MAX);
+    CHECK(csv_read_number("inf", &x) == 0 && x > DBL_MAX);
     CHECK(csv_read_number("-inf", &x) == 0 && x < -DBL_MAX);
     CHECK(csv_read_number("+1.", &x) == 0 && x == 1);
     CHECK(csv_read_number(".5E+1", &x) == 0 && x == 5);
@@ -730,10 +709,10 @@ static void test_number_spelling(void)
 
 static void test_number_refusals(void)
 {
-    static const char *const bad[] = {"",      " 1",  "1 ",     "1x",   "0x10", "1e",
-                                      "1e+",   ".",   "-",      "+-1",  "--1",  "1,5",
-                                      "1.2.3", "NAN", "nan(1)", "-nan", "Inf",  "infinity",
-                                      "1e999", "1d5", "1_000",  "e5",   "\t1",  "1\n"};
+    static const char *const bad[] = {
+        "",      " 1",  "1 ",    "1x",    "0x10", "1e",     "1e+",  ".",   "-",
+        "+-1",   "--1", "1,5",   "1.2.3", "NAN",  "nan(1)", "-nan", "Inf", "infinity",
+        "1e999", "1d5", "1_000", "e5",    "\t1",  "1\n",    "+inf"};
     char digits[2000];
     double x;
     size_t i;
@@ -742,25 +721,6 @@ static void test_number_refusals(void)
     memset(digits, '1', sizeof digits);
     digits[sizeof digits - 1] = 0;
     CHECK_INT(csv_read_number(digits, &x), -1);
-}
-
-/* Only where such a locale is installed. */
-static void test_numbers_in_other_locale(void)
-{
-    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"};
-    char text[CSV_NUMBER_MAX];
-    double x = 0;
-    size_t i;
-    for (i = 0; i < COUNT(names) && !setlocale(LC_NUMERIC, names[i]); i++) {
-    }
-    if (i == COUNT(names)) return;
-    (void)snprintf(text, sizeof text, "%.1f", 0.5);
-    CHECK_STR(text, "0,5"); /* the locale is what it should be */
-    CHECK_STR(csv_format(text, 0.1), "0.1");
-    CHECK(csv_read_number("1.5e3", &x) == 0 && x == 1500);
-    CHECK_INT(csv_read_number("1,5", &x), -1);
-    check_number(1.0 / 3);
-    (void)setlocale(LC_NUMERIC, "C");
 }
 
 /* ---- csv.h: tables ---- */
@@ -772,26 +732,26 @@ static void test_csv_text_of_a_table(void)
     csv_table t;
     char err[CSV_ERR_MAX];
     csv_begin(&t);
-    csv_note(&t, "program", "two\nlines");
+    csv_note(&t, "program", "a program");
     csv_note_real(&t, "lr", 0.1);
-    csv_note_int(&t, "steps", -3);
+    csv_note_real(&t, "steps", -3);
     csv_columns(&t, names, 4);
-    csv_int(&t, 1);
+    csv_real(&t, 1);
     csv_real(&t, 0.25);
     csv_text(&t, "plain text");
     csv_list(&t, values, 2, 2);
     csv_end_row(&t);
-    csv_uint(&t, UINT64_MAX);
-    csv_float(&t, 0.1f);
+    csv_real(&t, 123456789012);
+    csv_real(&t, 0.1);
     csv_text(&t, "say \"x\",\ny");
     csv_list(&t, values, 0, 1);
     csv_end_row(&t);
     CHECK_INT(csv_save(&t, "t.csv", err), 0);
     csv_end(&t);
-    CHECK(file_is("t.csv", "# program: two lines\n# lr: 0.1\n# steps: -3\n"
+    CHECK(file_is("t.csv", "# program: a program\n# lr: 0.1\n# steps: -3\n"
                            "epoch,loss,\"arm, \"\"best\"\"\",list\n"
                            "1,0.25,plain text,1 0.1\n"
-                           "18446744073709551615,0.1,\"say \"\"x\"\",\ny\",\n"));
+                           "123456789012,0.1,\"say \"\"x\"\",\ny\",\n"));
 }
 
 static void test_csv_round_trip(void)
@@ -827,14 +787,14 @@ static void test_csv_round_trip(void)
         CHECK_STR(back[i], texts[i]);
         CHECK(i == 2 ? y[i] != y[i] : i == 3 ? y[i] < -DBL_MAX : same_bits(y[i], -values[i]));
     }
-    CHECK(csv_numbers(&d, "#text", err) == NULL && strstr(err, "line 2") && strstr(err, "#text"));
+    CHECK(csv_numbers(&d, "#text", err) == NULL && strstr(err, "row 2") && strstr(err, "#text"));
     CHECK(csv_numbers(&d, "z", err) == NULL && strstr(err, "'z'"));
     CHECK(csv_texts(&d, "z", NULL) == NULL);
     csv_release(&d);
     csv_release(&d);
 }
 
-/* Texts that look like a comment or a number, where nothing but their quotes tells. */
+/* Texts that look like a comment or a number. */
 static void test_csv_texts_stay_texts(void)
 {
     static const char *const names[] = {"#name"};
@@ -851,7 +811,7 @@ static void test_csv_texts_stay_texts(void)
         CHECK_INT(csv_save(&t, "s.csv", err), 0);
         csv_end(&t);
         CHECK_INT(csv_load("s.csv", &d, err), 0);
-        CHECK(d.rows == 1 && d.comments == 0 && csv_numbers(&d, "#name", NULL) == NULL);
+        CHECK(d.rows == 1 && d.comments == 0);
         if (d.rows == 1) CHECK_STR(csv_texts(&d, "#name", NULL)[0], texts[i]);
         csv_release(&d);
     }
@@ -892,61 +852,53 @@ static void test_csv_many_seeds(void)
     csv_table t;
     csv_origin origin;
     memset(&origin, 0, sizeof origin);
+    origin.program = origin.version = "1";
     origin.first_seed = 100;
     origin.seeds = 1000;
     csv_begin(&t);
     csv_note_origin(&t, &origin);
-    CHECK(t.text && strncmp(t.text, "# seeds: 100 to 1099\n", 21) == 0);
+    CHECK(t.text && strstr(t.text, "\n# seeds: 100 to 1099\n") != NULL);
     csv_end(&t);
     origin.seeds = 1;
     csv_begin(&t);
     csv_note_origin(&t, &origin);
-    CHECK(t.text && strncmp(t.text, "# seed: 100\n", 12) == 0);
+    CHECK(t.text && strstr(t.text, "\n# seed: 100\n") != NULL);
     csv_end(&t);
 }
 
-/* Each way to misuse the writer; afterwards csv_save must refuse and leave no file. */
-static void misuse(csv_table *t, int how)
-{
-    static const char *const good[] = {"a", "b"};
-    static const char *const same[] = {"a", "a"};
-    static const char *const empty[] = {"a", ""};
-    if (how == 0) csv_columns(t, same, 2);
-    if (how == 1) csv_columns(t, empty, 2);
-    if (how == 2) csv_columns(t, good, 0);
-    if (how == 3) csv_int(t, 1);
-    if (how == 4) csv_end_row(t);
-    if (how >= 6) csv_columns(t, good, 2);
-    if (how == 6) csv_columns(t, good, 2);
-    if (how == 7) csv_note(t, "late", "comment");
-    if (how >= 8) csv_int(t, 1);
-    if (how == 8) csv_end_row(t);
-    if (how >= 9) csv_int(t, 2);
-    if (how == 9) csv_int(t, 3);
-    /* 5: nothing at all; 10: a row that is not ended */
-}
-
+/* A table that is not whole: csv_save must refuse it and leave no file. */
 static void test_csv_writer_errors(void)
 {
-    int how;
-    for (how = 0; how <= 10; how++) {
-        char err[CSV_ERR_MAX], first[CSV_ERR_MAX];
+    static const char *const names[] = {"a", "b"};
+    int cells;
+    for (cells = -1; cells <= 3; cells++) { /* of the first row; -1: not even the names */
+        char err[CSV_ERR_MAX];
         csv_table t;
+        int i;
         csv_begin(&t);
-        misuse(&t, how);
-        memcpy(first, t.error, sizeof first);
-        if (*first) misuse(&t, 9); /* the first error sticks */
-        CHECK_STR(t.error, first);
-        if (!CHECK_INT(csv_save(&t, "never.csv", err), -1)) printf("  misuse %d\n", how);
-        CHECK(strstr(err, "never.csv") != NULL && strstr(err, first) != NULL);
+        if (cells >= 0) csv_columns(&t, names, 2);
+        for (i = 0; i < cells; i++) csv_real(&t, i);
+        if (cells >= 0 && cells != 2) csv_end_row(&t);
+        if (cells == 3) csv_end_row(&t); /* the first error sticks */
+        CHECK_STR(t.error, cells == 0   ? "a row has 0 of 2 cells"
+                           : cells == 1 ? "a row has 1 of 2 cells"
+                           : cells == 3 ? "a row has 3 of 2 cells"
+                                        : "");
+        if (!CHECK_INT(csv_save(&t, "never.csv", err), -1)) printf("  %d cells\n", cells);
+        CHECK(strstr(err, "never.csv") != NULL && strstr(err, t.error) != NULL);
         CHECK_INT(access("never.csv", F_OK), -1);
         csv_end(&t);
     }
 }
 
-static int parse_text(const char *text, csv_data *d, char *err)
+static int parse_text(const char *text, size_t n, csv_data *d, char *err)
 {
-    return csv_parse(text, strlen(text), "f.csv", d, err);
+    char *block = (char *)malloc(n + 1);
+    if (!block) return -1;
+    memcpy(block, text, n);
+    block[n] = 0;
+    *err = 0;
+    return csv_parse(block, n, "f.csv", d, err);
 }
 
 static void test_csv_malformed(void)
@@ -955,59 +907,53 @@ static void test_csv_malformed(void)
         const char *text, *expected;
     } cases[] = {
         {"", "f.csv: no row of column names"},
-        {"# only\n\n# comments", "f.csv: no row of column names"},
-        {"a,b\n1,2\n3\n", "f.csv: line 3: 1 cells where 2 are expected"},
-        {"a,b\n1,2,3\n", "f.csv: line 2: 3 cells where 2 are expected"},
-        {"a,b\n1,2,\n", "f.csv: line 2: 3 cells where 2 are expected"},
+        {"# only\n# comments", "f.csv: no row of column names"},
+        {"a,b\n1,2\n3\n", "f.csv: row 2: 1 cells where 2 are expected"},
+        {"a,b\n1,2,3\n", "f.csv: row 1: 3 cells where 2 are expected"},
+        {"a,b\n1,2,\n", "f.csv: row 1: 3 cells where 2 are expected"},
         {"a,b\n1,2\n3,", NULL},
-        {"a,b\n\n\"x\ny\",2\n1\n", "f.csv: line 5: 1 cells where 2 are expected"},
-        {"a\n\"open\n\n", "f.csv: line 2: a quote is not closed"},
-        {"a\n\"", "f.csv: line 2: a quote is not closed"},
-        {"a\n\"x\"\"", "f.csv: line 2: a quote is not closed"},
-        {"a\n\"x\"y\n", "f.csv: line 2: text behind a closing quote"},
-        {"a\n\"x\" \n", "f.csv: line 2: text behind a closing quote"},
-        {"a\nx\"y\"\n", "f.csv: line 2: a quote inside a cell that does not begin with one"},
-        {"# c\na,,b\n", "f.csv: line 2: a column without a name"},
-        {"a,\n", "f.csv: line 1: a column without a name"},
-        {"a,b,a\n1,2,3\n", "f.csv: line 1: two columns of the same name"},
+        {"a,b\n\"x\ny\",2\n1\n", "f.csv: row 2: 1 cells where 2 are expected"},
+        {"a\n\"open\n\n", "f.csv: row 1: a misplaced quote"},
+        {"a\n\"", "f.csv: row 1: a misplaced quote"},
+        {"a\n\"x\"\"", "f.csv: row 1: a misplaced quote"},
+        {"a\n\"x\"y\n", "f.csv: row 1: a misplaced quote"},
+        {"a\n\"x\" \n", "f.csv: row 1: a misplaced quote"},
+        {"a\nx\"y\"\n", "f.csv: row 1: a misplaced quote"},
+        {"a\nx\"\"y\n", "f.csv: row 1: a misplaced quote"},
     };
     csv_data d;
     char err[CSV_ERR_MAX];
     size_t i;
     for (i = 0; i < COUNT(cases); i++) {
-        int ok = CHECK_INT(parse_text(cases[i].text, &d, err), cases[i].expected ? -1 : 0);
+        int ok = CHECK_INT(parse_text(cases[i].text, strlen(cases[i].text), &d, err),
+                           cases[i].expected ? -1 : 0);
         ok &= CHECK_STR(err, cases[i].expected ? cases[i].expected : "");
         if (cases[i].expected) ok &= CHECK(!d.names && !d.block && !d.rows);
         if (!ok) printf("  case %zu\n", i);
         csv_release(&d);
     }
-    CHECK_INT(csv_parse("a\n1\0\n", 5, "f.csv", &d, err), -1);
-    CHECK_STR(err, "f.csv: line 2: a 0 byte; this is no text");
+    CHECK_INT(parse_text("a\n1\0\n", 5, &d, err), -1);
+    CHECK_STR(err, "f.csv: a 0 byte; this is no text");
     CHECK_INT(csv_load("/nonexistent.csv", &d, err), -1);
     csv_release(&d);
 }
 
-static void test_csv_tolerance(void)
+static void test_csv_comments_and_empty_cells(void)
 {
+    static const char text[] = "#tight: 1\n# key: two \na,b\n1,\n# between\n\"\",3";
     csv_data d;
     char err[CSV_ERR_MAX];
     const double *a, *b;
-    CHECK_INT(
-        parse_text("\xef\xbb\xbf#tight: 1\r\n# key:  two \r\na,b\r\n\r\n1,\r\n# between\n\"\",3",
-                   &d, err),
-        0);
+    CHECK_INT(parse_text(text, strlen(text), &d, err), 0);
     CHECK(d.rows == 2 && d.columns == 2 && d.comments == 3);
     CHECK_STR(csv_comment(&d, "tight"), "1");
-    CHECK_STR(csv_comment(&d, "key"), " two ");
+    CHECK_STR(csv_comment(&d, "key"), "two ");
+    a = csv_numbers(&d, "a", err);
     b = csv_numbers(&d, "b", err);
-    CHECK(b && b[0] != b[0] && b[1] == 3);
-    CHECK(csv_numbers(&d, "a", err) == NULL && strstr(err, "line 7") != NULL);
+    CHECK(a && b && a[0] == 1 && a[1] != a[1] && b[0] != b[0] && b[1] == 3);
     csv_release(&d);
-    CHECK_INT(parse_text("a\n1\r2\n", &d, err), 0); /* a lone \r belongs to the cell */
-    CHECK(d.rows == 1 && csv_numbers(&d, "a", NULL) == NULL);
-    csv_release(&d);
-    CHECK_INT(parse_text("#", &d, err), -1);
-    CHECK_INT(parse_text("a", &d, err), 0);
+    CHECK_INT(parse_text("#", 1, &d, err), -1);
+    CHECK_INT(parse_text("a", 1, &d, err), 0);
     a = csv_numbers(&d, "a", err);
     CHECK(a != NULL && d.rows == 0);
     csv_release(&d);
@@ -1016,7 +962,7 @@ static void test_csv_tolerance(void)
 /* Random bytes from the characters that matter: it must end, and never read out of bounds. */
 static void test_csv_random_input(void)
 {
-    static const char alphabet[] = "a,\"\n\r#1 ";
+    static const char alphabet[] = "a,\"\n#1 ";
     uint32_t state = 7;
     int round, accepted = 0;
     for (round = 0; round < 20000; round++) {
@@ -1029,7 +975,7 @@ static void test_csv_random_input(void)
             state = state * 1664525u + 1013904223u;
             text[i] = alphabet[(state >> 16) % (sizeof alphabet - 1)];
         }
-        accepted += csv_parse(text, n, "random", &d, err) == 0;
+        accepted += parse_text(text, n, &d, err) == 0;
         csv_release(&d);
     }
     CHECK(accepted > 100 && accepted < 19900);
@@ -1584,10 +1530,8 @@ int main(void)
     RUN(test_progress_on_terminal);
     RUN(test_progress_silence);
     RUN(test_numbers_round_trip);
-    RUN(test_floats_round_trip);
     RUN(test_number_spelling);
     RUN(test_number_refusals);
-    RUN(test_numbers_in_other_locale);
     RUN(test_csv_text_of_a_table);
     RUN(test_csv_round_trip);
     RUN(test_csv_texts_stay_texts);
@@ -1595,7 +1539,7 @@ int main(void)
     RUN(test_csv_many_seeds);
     RUN(test_csv_writer_errors);
     RUN(test_csv_malformed);
-    RUN(test_csv_tolerance);
+    RUN(test_csv_comments_and_empty_cells);
     RUN(test_csv_random_input);
     RUN(test_stats_summary);
     RUN(test_stats_large_offset);

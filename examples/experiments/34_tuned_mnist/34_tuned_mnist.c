@@ -237,7 +237,7 @@ static int measure(void)
     csv_begin(&t);
     csv_note_origin(&t, &origin);
     note_processor(&t);
-    csv_note_int(&t, "rounds", ROUNDS);
+    csv_note_real(&t, "rounds", ROUNDS);
     csv_columns(&t, seconds_columns, 2);
     for (n = 0; n < ARMS; n++) {
         csv_text(&t, arms[n].id);

@@ -41,4 +41,20 @@
     }                                                                                              \
     static int prepare(const dataset *data, int quick)
 
+/* The program of the tables `arms` and `claims` and the functions run and report, and main:
+   LAB_PROGRAM("09_example", question, settings, .revision = 1, ...). */
+#define LAB_PROGRAM(folder, asks, with, ...)                                                       \
+    static const lab_program program = {.name = folder,                                            \
+                                        .version = NRM_VERSION,                                    \
+                                        .question = asks,                                          \
+                                        .settings = with,                                          \
+                                        .arm = arms,                                               \
+                                        .arms = LAB_COUNT(arms),                                   \
+                                        .run = run,                                                \
+                                        .report = report,                                          \
+                                        .claim = claims,                                           \
+                                        .claims = LAB_COUNT(claims),                               \
+                                        __VA_ARGS__};                                              \
+    LAB_MAIN(program)
+
 #endif /* EXPERIMENT_H */

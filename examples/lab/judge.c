@@ -249,10 +249,12 @@ static const char *judgei_value(lab_report *r, const judgei_told *told, const ch
 {
     const size_t i = (size_t)strtoul(at + 1, end, 10) - 1;
     const char *how = "";
+    const lab_numbers *over = NULL;
     lab_numbers a = told->of[i < told->n ? i : 0];
     stats_summary s;
     double value;
     if (*at == '#' && **end == '-') a = lab_calc(a, '-', told->of[strtoul(*end + 1, end, 10) - 1]);
+    if (*at == '#' && **end == '/') over = &told->of[strtoul(*end + 1, end, 10) - 1];
     if (**end == '[') {
         const size_t n = strcspn(*end, "]");
         how = lab_format(r, "%.*s", (int)n - 1, *end + 1);
@@ -262,6 +264,7 @@ static const char *judgei_value(lab_report *r, const judgei_told *told, const ch
     if (*at == '$' && *how) return lab_pm(r, a, atoi(how));
     if (*at == '$' && !told->exact[i]) return lab_pm(r, a, told->decimals);
     s = lab_describe(a);
+    if (over) s.mean /= lab_average(*over);
     value = strncmp(how, "max ", 4) == 0 ? s.max : strncmp(how, "min ", 4) == 0 ? s.min : s.mean;
     if (*how == 'm') how += 4;
     if (strncmp(how, "10^", 3) == 0) return lab_format(r, how + 3, pow(10, value));

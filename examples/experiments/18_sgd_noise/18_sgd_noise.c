@@ -8,12 +8,12 @@
 #include "lab/experiment.h"
 
 enum { DEPTH = 6, WIDTH = 100, SET = 2000, SEEN_IMAGES = 1000, STEPS = 200, BATCH = 128 };
-enum { SIZES = 5, TRAIN_SIZES = 4, BATCHES = 7, RATES = 6 };
+enum { SIZES = 5, BATCHES = 7, LARGEST = BATCHES - 1, RATES = 6 };
 enum { SEEN_EVERY = 1024, IMAGES_MAX = 90000 };
 enum { STREAM_DRAWS = TRAINING_STREAM_DATA + 10 };
 
-static const size_t sizes[SIZES] = {1, 4, 16, 64, 256};
-static const size_t batches[BATCHES] = {8, 16, 32, 64, 128, 256, 512};
+static const double sizes[SIZES] = {1, 4, 16, 64, 256};
+static const double batches[BATCHES] = {8, 16, 32, 64, 128, 256, 512};
 
 /* ---- the arms -------------------------------------------------------------------------------- */
 
@@ -28,10 +28,7 @@ static const lab_arm arms[ARMS] = {
     OF_BATCH(32, 2), OF_BATCH(64, 2), OF_BATCH(128, 2), OF_BATCH(256, 3), OF_BATCH(512, 4)};
 /* clang-format on */
 
-static size_t worth_arm(size_t batch_index, size_t norm)
-{
-    return WORTH + 2 * batch_index + norm;
-}
+#define WORTH_OF(batch_index, norm) (WORTH + 2 * (batch_index) + (norm))
 
 LAB_SET(train, 0, DATASET_STD);
 
@@ -51,20 +48,17 @@ typedef struct gram {
     size_t n;
     double mean_square, C; /* |g|², mean |g_i - g|²                                      */
     double *with_mean;     /* [n] g_i · g; the block of all these                        */
-    nrm_real *k, *product; /* [n][n] g_i · g_j; work space                               */
-    nrm_real *kept, *flat; /* [n][n], [n][784] turned round: work space                  */
-    nrm_real *error;       /* [n][100] gradients of single images by what a layer makes  */
+    nrm_real *k;           /* [n][n] g_i · g_j                                           */
+    nrm_real *of_inputs, *of_errors; /* [n][n] work space                                */
+    nrm_real *error; /* [n][100] gradients of single images by what a layer makes  */
     nrm_mlp *net;
     int failed;
 } gram;
 
 /* product[i][j] = a_i · a_j, for a [n][width]. */
-static void inner_products(gram *m, const nrm_real *a, size_t width)
+static void inner_products(gram *m, nrm_real *product, const nrm_real *a, size_t width)
 {
-    size_t i, j;
-    for (i = 0; i < m->n; i++)
-        for (j = 0; j < width; j++) m->flat[j * m->n + i] = a[i * width + j];
-    if (nrm_linear_forward(m->product, a, m->flat, NULL, m->n, width, m->n) < 0) m->failed = 1;
+    if (nrm_linear_backward(product, NULL, NULL, a, NULL, a, m->n, m->n, width) < 0) m->failed = 1;
 }
 
 /* k += (a_i · a_j + more)·(error_i · error_j). A layer's weights have the gradient input x error:
@@ -73,11 +67,10 @@ static void inner_products(gram *m, const nrm_real *a, size_t width)
 static void add_products(gram *m, const nrm_real *input, size_t in, size_t width, double more)
 {
     size_t i;
-    if (input) inner_products(m, input, in);
-    if (input) memcpy(m->kept, m->product, m->n * m->n * sizeof *m->kept);
-    inner_products(m, m->error, width);
+    if (input) inner_products(m, m->of_inputs, input, in);
+    inner_products(m, m->of_errors, m->error, width);
     for (i = 0; i < m->n * m->n; i++)
-        m->k[i] += ((input ? m->kept[i] : 0) + (nrm_real)more) * m->product[i];
+        m->k[i] += ((input ? m->of_inputs[i] : 0) + (nrm_real)more) * m->of_errors[i];
 }
 
 /* Called on the way back. The loss is a mean over n images: times n, these are gradients of single
@@ -104,21 +97,21 @@ static void see_gradient(void *context, const nrm_mlp_event *e)
     add_products(m, NULL, 0, width, 1);
 }
 
-/* At the parameters of `net`, of the first n training images; running statistics as constants. */
+/* At the parameters of `net`, of the first n training images; running statistics as constants. The
+   mean of all products must be |g|² of the whole set as one batch. */
 static int gram_make(gram *m, nrm_mlp *net, size_t n)
 {
+    double square;
     size_t i, j;
     memset(m, 0, sizeof *m);
     m->n = n;
     m->net = net;
-    m->with_mean = (double *)calloc(1, n * sizeof(double) +
-                                           n * (3 * n + DATASET_PIXELS + WIDTH) * sizeof(nrm_real));
+    m->with_mean = (double *)calloc(1, n * sizeof(double) + n * (3 * n + WIDTH) * sizeof(nrm_real));
     if (!m->with_mean) return -1;
     m->k = (nrm_real *)(m->with_mean + n);
-    m->product = m->k + n * n;
-    m->kept = m->product + n * n;
-    m->flat = m->kept + n * n;
-    m->error = m->flat + n * DATASET_PIXELS;
+    m->of_inputs = m->k + n * n;
+    m->of_errors = m->of_inputs + n * n;
+    m->error = m->of_errors + n * n;
     net->probe = see_gradient;
     net->probe_context = m;
     if (nrm_mlp_gradient(net, NULL, train.x, train.labels, n, NRM_FROZEN) < 0) m->failed = 1;
@@ -129,34 +122,10 @@ static int gram_make(gram *m, nrm_mlp *net, size_t n)
         m->C += (double)m->k[i * n + i] / (double)n;
     }
     m->C -= m->mean_square;
-    return m->failed ? -1 : 0;
-}
-
-/* The largest difference of an inner product from that of gradients of batches of one image, over
-   the first few, relative to C. */
-static double gram_error(const gram *m)
-{
-    enum { FEW = 6 };
-    const size_t p = m->net->n_params;
-    nrm_real *g = (nrm_real *)malloc(FEW * p * sizeof *g);
-    double worst = 0;
-    size_t i, j, q;
-    if (!g) return (double)INFINITY;
-    for (i = 0; i < FEW; i++) {
-        if (nrm_mlp_gradient(m->net, NULL, train.x + i * DATASET_PIXELS, train.labels + i, 1,
-                             NRM_FROZEN) < 0)
-            worst = (double)INFINITY;
-        memcpy(g + i * p, m->net->grads, p * sizeof *g);
-    }
-    for (i = 0; i < FEW; i++)
-        for (j = 0; j <= i; j++) {
-            double sum = 0;
-            for (q = 0; q < p; q++) sum += (double)g[i * p + q] * (double)g[j * p + q];
-            sum = fabs(sum - (double)m->k[i * m->n + j]) / m->C;
-            if (!(sum <= worst)) worst = sum;
-        }
-    free(g);
-    return worst;
+    square = training_squares(net->grads, net->n_params);
+    if (!m->failed && fabs(m->mean_square / square - 1) < 1e-4) return 0;
+    fprintf(stderr, "the mean of the inner products is %g, |g|² %g\n", m->mean_square, square);
+    return -1;
 }
 
 /* ---- batches drawn from the set -------------------------------------------------------------- */
@@ -166,15 +135,10 @@ static void draw(nrm_rng *rng, size_t *pick, size_t n, size_t size, int replace)
 {
     size_t i;
     for (i = 0; i < size; i++) {
-        const size_t left = replace ? n : n - i;
-        const size_t other = (replace ? 0 : i) + nrm_rng_below(rng, (uint32_t)left);
-        if (replace) {
-            pick[i] = other;
-        } else {
-            const size_t kept = pick[i];
-            pick[i] = pick[other];
-            pick[other] = kept;
-        }
+        const size_t first = replace ? 0 : i, kept = pick[i];
+        const size_t other = first + nrm_rng_below(rng, (uint32_t)(n - first));
+        pick[i] = replace ? other : pick[other];
+        if (!replace) pick[other] = kept;
     }
 }
 
@@ -194,32 +158,34 @@ static double square_error(const gram *m, const size_t *pick, size_t size)
     return (2 * pairs + single) / (double)(size * size) - 2 * mean / (double)size + m->mean_square;
 }
 
+/* What E|g_B - g|² should be, over C. */
+static double formula(double size, int without, double n)
+{
+    return (without ? (n - size) / (n - 1) : 1) / size;
+}
+
 /* Records for a size: the mean square error over what the formula gives, and the mean error along g
    in standard errors. */
 static void measure_draws(const gram *m, lab_run *run, size_t *pick, size_t size, int replace)
 {
     const char *way = replace ? "with" : "without";
-    const double n = (double)m->n, b = (double)size;
-    const double expected = m->C / b * (replace ? 1 : (n - b) / (n - 1));
+    const double b = (double)size, expected = m->C * formula(b, !replace, (double)m->n);
     const size_t draws = (run->quick ? 20u : 2000u) * 256 / size;
-    double sum = 0, squares = 0, along = 0, along2 = 0, d = (double)draws;
+    double sum = 0, along = 0, along2 = 0, d = (double)draws;
     nrm_rng rng;
     size_t k, i;
     nrm_rng_seed(&rng, run->seed, STREAM_DRAWS + 2 * size + (replace ? 1 : 0));
     for (i = 0; i < m->n; i++) pick[i] = i;
     for (k = 0; k < draws; k++) {
-        double error, projected = 0;
+        double projected = 0;
         draw(&rng, pick, m->n, size, replace);
-        error = square_error(m, pick, size) / expected;
+        sum += square_error(m, pick, size) / expected;
         for (i = 0; i < size; i++) projected += m->with_mean[pick[i]] / b;
         projected -= m->mean_square;
-        sum += error;
-        squares += error * error;
         along += projected;
         along2 += projected * projected;
     }
     lab_record_as(run, b, sum / d, "ratio_%s", way);
-    lab_record_as(run, b, sqrt((squares / d - sum / d * sum / d) / d), "ratio_se_%s", way);
     lab_record_as(run, b, sum / d * expected, "error_%s", way);
     lab_record_as(run, b, along / d / sqrt((along2 / d - along / d * along / d) / d), "z_%s", way);
 }
@@ -280,16 +246,15 @@ static int run_noise(lab_run *run)
     memset(&m, 0, sizeof m);
     failed = failed || gram_make(&m, t.net, n);
     for (k = 0; k < SIZES && !failed; k++) {
-        measure_draws(&m, run, pick, sizes[k], 1);
-        measure_draws(&m, run, pick, sizes[k], 0);
+        measure_draws(&m, run, pick, (size_t)sizes[k], 1);
+        measure_draws(&m, run, pick, (size_t)sizes[k], 0);
         lab_progress(run, (double)(k + 1) / SIZES);
     }
     for (k = 1; k < SIZES && !failed; k++)
-        failed = measure_training_mode(run, t.net, n, pick, sizes[k]);
+        failed = measure_training_mode(run, t.net, n, pick, (size_t)sizes[k]);
     if (!failed) {
         lab_record(run, "C", 0, m.C);
         lab_record(run, "square", 0, m.mean_square);
-        lab_record(run, "gram_error", 0, gram_error(&m));
     }
     free(m.with_mean);
     free(pick);
@@ -353,18 +318,12 @@ static int run_worth(lab_run *run, size_t batch)
 
 static int run(lab_run *r)
 {
-    return r->arm < WORTH ? run_noise(r) : run_worth(r, batches[(r->arm - WORTH) / 2]);
+    return r->arm < WORTH ? run_noise(r) : run_worth(r, (size_t)batches[(r->arm - WORTH) / 2]);
 }
 
 /* ---- what came out --------------------------------------------------------------------------- */
 
 static const char *const ways[2] = {"with", "without"};
-
-/* What E|g_B - g|² should be, over C. */
-static double formula(double size, int without, double n)
-{
-    return (without ? (n - size) / (n - 1) : 1) / size;
-}
 
 static double set_size(const lab_report *r)
 {
@@ -375,18 +334,10 @@ static double set_size(const lab_report *r)
    errors. */
 static void check_unbiased(lab_report *r)
 {
-    size_t arm, s, k, way, cases = 0;
-    double most = 0;
-    for (arm = NOISE_NONE; arm <= NOISE_BATCH; arm++)
-        for (s = 0; s < lab_seeds(r, arm); s++)
-            for (k = 0; k < SIZES; k++)
-                for (way = 0; way < 2; way++) {
-                    const char *series = lab_format(r, "z_%s", ways[way]);
-                    most = stats_larger(most, fabs(lab_at(r, arm, s, series, (double)sizes[k])));
-                    cases++;
-                }
+    const double most = stats_larger(lab_worst(r, "z_with"), lab_worst(r, "z_without"));
     lab_check(r, most <= 5, "the gradient of a drawn batch is unbiased",
-              "largest of %lu errors: %.2f standard errors, at most 5", (unsigned long)cases, most);
+              "largest of %lu errors: %.2f standard errors, at most 5",
+              (unsigned long)(4 * SIZES * lab_seeds(r, NOISE_NONE)), most);
 }
 
 static void judge_formula(lab_report *r, const lab_claim *c)
@@ -395,7 +346,7 @@ static void judge_formula(lab_report *r, const lab_claim *c)
     size_t arm, k;
     for (arm = NOISE_NONE; arm <= NOISE_BATCH; arm++)
         for (k = 0; k < SIZES; k++) {
-            const lab_numbers ratio = lab_all(r, arm, c->series, (double)sizes[k]);
+            const lab_numbers ratio = lab_all(r, arm, c->series, sizes[k]);
             const stats_summary s = lab_describe(ratio);
             worst = stats_larger(worst, stats_larger(s.max - 1, 1 - s.min));
             worst_mean = stats_larger(worst_mean, fabs(s.mean - 1));
@@ -406,28 +357,6 @@ static void judge_formula(lab_report *r, const lab_claim *c)
                 100 * worst_mean);
 }
 
-static void judge_bias(lab_report *r, const lab_claim *c)
-{
-    stats_finding part[TRAIN_SIZES];
-    double mean[TRAIN_SIZES];
-    size_t k;
-    for (k = 0; k < TRAIN_SIZES; k++) {
-        part[k] = lab_limit(r, NOISE_BATCH, "train_bias", (double)sizes[k + 1], 0, -1);
-        mean[k] = lab_mean(r, NOISE_BATCH, "train_bias", (double)sizes[k + 1]);
-    }
-    lab_verdict(
-        r, c, stats_together(part, TRAIN_SIZES),
-        lab_format(r, "compared with the gradient of all %.0f images as one batch", set_size(r)),
-        "|bias|²/|g|² %.3g, %.3g, %.3g, %.3g at 4, 16, 64, 256", mean[0], mean[1], mean[2],
-        mean[3]);
-}
-
-/* The mean over seeds of the one, over that of the other. */
-static double times(lab_numbers a, lab_numbers b)
-{
-    return lab_describe(a).mean / lab_describe(b).mean;
-}
-
 static void judge_improves(lab_report *r, const lab_claim *c)
 {
     lab_numbers error[3];
@@ -435,8 +364,8 @@ static void judge_improves(lab_report *r, const lab_claim *c)
     double factor[2];
     size_t arm, k;
     for (arm = NOISE_NONE; arm <= NOISE_BATCH; arm++) {
-        for (k = 0; k < 3; k++) error[k] = lab_all(r, arm, "train_error", (double)sizes[k + 2]);
-        factor[arm] = times(error[0], error[2]);
+        for (k = 0; k < 3; k++) error[k] = lab_all(r, arm, "train_error", sizes[k + 2]);
+        factor[arm] = lab_average(error[0]) / lab_average(error[2]);
         for (k = 0; k < 2; k++)
             v[2 * arm + k] = lab_less(error[k + 1], error[k], fabs(factor[arm] - 16) <= 4);
     }
@@ -447,11 +376,15 @@ static void judge_improves(lab_report *r, const lab_claim *c)
                 factor[1]);
 }
 
-/* steps = 1: the steps, else the images, that the best rate takes. */
-static lab_numbers worth(const lab_report *r, size_t norm, size_t k, int steps)
+/* That the best rate takes. */
+static double steps_of(const lab_report *r, size_t arm, size_t seed)
 {
-    const lab_numbers images = lab_all(r, worth_arm(k, norm), "best_images", 0);
-    return steps ? lab_times(images, 1 / (double)batches[k]) : images;
+    return lab_at(r, arm, seed, "best_images", 0) / batches[(arm - WORTH) / 2];
+}
+
+static lab_numbers images_of(const lab_report *r, size_t norm, size_t k)
+{
+    return lab_all(r, WORTH_OF(k, norm), "best_images", 0);
 }
 
 /* The fit images = least images + least steps · batch of each seed, least squares of relative
@@ -460,12 +393,12 @@ static void fit(const lab_report *r, size_t norm, lab_numbers *images, lab_numbe
 {
     lab_numbers y[BATCHES];
     size_t k, s;
-    for (k = 0; k < BATCHES; k++) y[k] = worth(r, norm, k, 0);
+    for (k = 0; k < BATCHES; k++) y[k] = images_of(r, norm, k);
     images->n = steps->n = y[0].n;
     for (s = 0; s < y[0].n; s++) {
         double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;
         for (k = 0; k < BATCHES; k++) {
-            const double x = (double)batches[k], of = y[k].of[s];
+            const double x = batches[k], of = y[k].of[s];
             if (!(of > 0)) continue;
             w += 1 / (of * of);
             wx += x / (of * of);
@@ -481,30 +414,7 @@ static void fit(const lab_report *r, size_t norm, lab_numbers *images, lab_numbe
 /* Images of the fits at a batch, mean over seeds. */
 static double fitted(lab_numbers images, lab_numbers steps, double batch)
 {
-    return lab_describe(lab_calc(images, '+', lab_times(steps, batch))).mean;
-}
-
-/* Steps at the smallest batch over those at the largest, or images at the largest over those at 32:
-   the same word for both networks. */
-static void judge_worth(lab_report *r, const lab_claim *c)
-{
-    const int steps = c->test == LAB_LESS;
-    stats_finding v[2];
-    double factor[2];
-    size_t norm;
-    for (norm = 0; norm < 2; norm++) {
-        const lab_numbers small = worth(r, norm, steps ? 0 : 2, steps);
-        const lab_numbers large = worth(r, norm, BATCHES - 1, steps);
-        factor[norm] = steps ? times(small, large) : times(large, small);
-        v[norm] = steps ? lab_less(large, small, factor[norm] >= 8) : lab_more(large, small, 1);
-    }
-    lab_verdict(r, c, stats_together(v, 2), steps ? "64 times as large" : "", "%s",
-                steps ? lab_format(r,
-                                   "from 8 to 512: %.1f times fewer steps without, %.1f with "
-                                   "batch norm",
-                                   factor[0], factor[1])
-                      : lab_format(r, "from 32 to 512: %.2f times the images without, %.2f with",
-                                   factor[0], factor[1]));
+    return lab_average(lab_calc(images, '+', lab_times(steps, batch)));
 }
 
 /* C/|g|² */
@@ -522,36 +432,36 @@ static double misfit(const lab_report *r, size_t norm)
     size_t k;
     fit(r, norm, &images, &steps);
     for (k = 0; k < BATCHES; k++) {
-        const double measured = lab_describe(worth(r, norm, k, 0)).mean;
-        worst = stats_larger(worst, fabs(fitted(images, steps, (double)batches[k]) / measured - 1));
+        const double measured = lab_average(images_of(r, norm, k));
+        worst = stats_larger(worst, fabs(fitted(images, steps, batches[k]) / measured - 1));
     }
     return worst;
 }
 
 static void judge_scale(lab_report *r, const lab_claim *c)
 {
-    const double least = (double)batches[0], most = (double)batches[BATCHES - 1];
-    double mean[2], noise[2];
+    const double least = batches[0], most = batches[BATCHES - 1];
+    lab_numbers knee[2], noise[2];
     stats_finding v[2];
     size_t norm, s;
     for (norm = 0; norm < 2; norm++) {
-        lab_numbers images, steps, knee, off;
+        lab_numbers images, steps, decades;
         size_t inside = 0;
         fit(r, norm, &images, &steps);
-        knee = lab_calc(images, '/', steps);
-        mean[norm] = lab_describe(knee).mean;
-        noise[norm] = lab_describe(noise_scale(r, norm)).mean;
-        off = lab_map(lab_map(lab_calc(knee, '/', noise_scale(r, norm)), log10), fabs);
+        knee[norm] = lab_calc(images, '/', steps);
+        noise[norm] = noise_scale(r, norm);
+        decades = lab_map(lab_calc(knee[norm], '/', noise[norm]), log10);
         for (s = 0; s < images.n; s++)
             inside += images.of[s] >= steps.of[s] * least && images.of[s] <= steps.of[s] * most;
-        v[norm] = lab_below(off, 1);
+        v[norm] = lab_within(decades, 0, 1);
         v[norm].size_met = stats_most(inside, images.n);
     }
     lab_verdict(r, c, stats_together(v, 2),
                 lab_format(r, "batches of 8 to 512; the fits are off by up to %.0f %% and %.0f %%",
                            100 * misfit(r, 0), 100 * misfit(r, 1)),
-                "knee at %.0f, noise %.0f without; %.0f and %.0f with batch norm", mean[0],
-                noise[0], mean[1], noise[1]);
+                "knee at %.0f, noise %.0f without; %.0f and %.0f with batch norm",
+                lab_average(knee[0]), lab_average(noise[0]), lab_average(knee[1]),
+                lab_average(noise[1]));
 }
 
 /* Operations and words of memory that one image costs without a norm, counted. A step takes the
@@ -561,14 +471,9 @@ static void judge_scale(lab_report *r, const lab_claim *c)
 static const double weights = 784.0 * WIDTH + (DEPTH - 1.0) * WIDTH * WIDTH + 10.0 * WIDTH;
 static const double biases = DEPTH * WIDTH + 10.0;
 
-static double gradient_operations(void)
-{
-    return 6 * weights - 2 * 784.0 * WIDTH;
-}
-
 static double operations(double batch)
 {
-    return gradient_operations() + 2 * (weights + biases) / batch;
+    return 6 * weights - 2 * 784.0 * WIDTH + 2 * (weights + biases) / batch;
 }
 
 static double words(double batch)
@@ -578,15 +483,13 @@ static double words(double batch)
 
 static void judge_cost(lab_report *r, const lab_claim *c)
 {
-    const double gradient = gradient_operations();
-    lab_check(r, fabs(gradient - (313600 + 5 * 60000 + 6000)) < 0.5,
-              "operations of a gradient, per image", "%.0f, expected 619600", gradient);
     lab_verdict(r, c, stats_holds(words(64) <= 0.1 * words(1)), "counted, not timed",
                 "%.0f words alone, %.0f in a batch of 64: %.0f times fewer", words(1), words(64),
                 words(1) / words(64));
 }
 
 /* clang-format off */
+#define BIAS(size) {LAB_BELOW, NOISE_BATCH, .series = "train_bias", .at = size}
 static const lab_claim claims[] = {
     {"18b", "E|αg − αg_B|² is at most α²C/|B|, and equal to it with replacement",
      "Bjorck et al. 2018, via Chinese notes on batch norm", "a bound: α²C/|B|",
@@ -601,7 +504,9 @@ static const lab_claim claims[] = {
      "ours: the decomposition of Bjorck et al. 2018, read as of a network with batch norm",
      "an equality, where the loss is a mean over examples",
      "the estimate of |bias|², itself without bias, is not above 0 at 4, 16, 64, 256", "none",
-     LAB_TRAINING, LAB_ALGEBRA, judge_bias},
+     LAB_TRAINING, LAB_ALGEBRA, LAB_PARTS(BIAS(4), BIAS(16), BIAS(64), BIAS(256)),
+     .say = "|bias|²/|g|² #1[%.3g], #2[%.3g], #3[%.3g], #4[%.3g] at 4, 16, 64, 256",
+     .remark = "compared with the gradient of all 2000 images as one batch"},
     {"18e", "The estimate of the gradient improves with the size of the batch",
      "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm", "no numbers",
      "E|g−g_B|² falls from 16 to 64 to 256, paired over seeds, in the means by 16 ± 4 in all, both "
@@ -609,10 +514,17 @@ static const lab_claim claims[] = {
     {"18f", "A larger batch needs fewer steps to the same loss",
      "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm", "no numbers",
      "steps at batch 512 below those at 8, and at most an eighth in the means, both networks",
-     "none", LAB_TRAINING, LAB_SETTING, judge_worth, .test = LAB_LESS},
+     "none", LAB_TRAINING, LAB_SETTING,
+     LAB_PARTS({LAB_LESS, WORTH_OF(LARGEST, 0), WORTH_OF(0, 0), .each = steps_of, .times = 8},
+               {LAB_LESS, WORTH_OF(LARGEST, 1), WORTH_OF(0, 1), .each = steps_of, .times = 8}),
+     .say = "from 8 to 512: #2/1[%.1f] times fewer steps without, #4/3[%.1f] with batch norm",
+     .remark = "64 times as large"},
     {"18g", "... but beyond some size more images", "McCandlish et al. 2018; Shallue et al. 2019",
      "no numbers for this network", "images at batch 512 above those at 32, both networks", "none",
-     LAB_TRAINING, LAB_SETTING, judge_worth, .test = LAB_MORE},
+     LAB_TRAINING, LAB_SETTING,
+     LAB_PARTS({LAB_MORE, WORTH_OF(LARGEST, 0), WORTH_OF(2, 0), "best_images"},
+               {LAB_MORE, WORTH_OF(LARGEST, 1), WORTH_OF(2, 1), "best_images"}),
+     .say = "from 32 to 512: #1/2[%.2f] times the images without, #3/4[%.2f] with"},
     {"18h", "The noise C/|g|² tells beyond which batch size few steps are saved",
      "McCandlish et al. 2018 (their simple noise scale)", "to an order of magnitude",
      "the batch at which steps and images are both twice their least: within a factor of 10 and "
@@ -641,7 +553,7 @@ static void draw_error(lab_report *r, plot_panel *p, const lab_panel *panel)
     enum { FINE = 60 };
     static const double alphas[2] = {0.1, 0.01};
     const double C = lab_mean(r, panel->arm, "C", 0), n = set_size(r);
-    double x[FINE], line[FINE], curve[FINE], at[SIZES], mean[2][SIZES];
+    double x[FINE], line[FINE], curve[FINE], mean[SIZES];
     size_t a, i, k, way;
     for (a = 0; a < 2; a++) {
         const double scale = alphas[a] * alphas[a];
@@ -650,18 +562,14 @@ static void draw_error(lab_report *r, plot_panel *p, const lab_panel *panel)
             line[i] = scale * C / x[i];
             curve[i] = scale * C * formula(x[i], 1, n);
         }
-        for (way = 0; way < 2; way++)
-            for (k = 0; k < SIZES; k++) {
-                const char *series = lab_format(r, "error_%s", ways[way]);
-                at[k] = (double)sizes[k];
-                mean[way][k] = scale * lab_mean(r, panel->arm, series, at[k]);
-            }
         plot_line(p, "the bound α^2C/|B|", x, line, FINE, plot_thin(PLOT_INK));
         plot_line(p, "the bound · (N−|B|)/(N−1)", x, curve, FINE, plot_dashed(PLOT_INK));
-        plot_scatter(p, "drawn with replacement", at, mean[0], SIZES,
-                     plot_marked(net_color[panel->arm], PLOT_RING));
-        plot_scatter(p, "without", at, mean[1], SIZES,
-                     plot_marked(net_color[panel->arm], PLOT_CROSS));
+        for (way = 0; way < 2; way++) {
+            const char *series = lab_format(r, "error_%s", ways[way]);
+            for (k = 0; k < SIZES; k++) mean[k] = scale * lab_mean(r, panel->arm, series, sizes[k]);
+            plot_scatter(p, way ? "without" : "drawn with replacement", sizes, mean, SIZES,
+                         plot_marked(net_color[panel->arm], way ? PLOT_CROSS : PLOT_RING));
+        }
         plot_text(p, 1.2, scale * C * 0.1, a ? "α = 0.01" : "α = 0.1", PLOT_LEFT, PLOT_INK);
     }
 }
@@ -670,8 +578,6 @@ static void draw_ratio(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     size_t arm, way, s, k;
     (void)panel;
-    if (!lab_quick(r)) plot_range_y(p, 0.94, 1.06);
-    plot_hline(p, 1, NULL, plot_thin(PLOT_INK));
     plot_span_y(p, 0.97, 1.03, plot_solid(PLOT_LIGHT));
     for (arm = 0; arm < 2; arm++)
         for (way = 0; way < 2; way++) {
@@ -680,8 +586,8 @@ static void draw_ratio(lab_report *r, plot_panel *p, const lab_panel *panel)
             for (s = 0; s < lab_seeds(r, arm); s++) {
                 double x[SIZES], y[SIZES];
                 for (k = 0; k < SIZES; k++) {
-                    x[k] = (double)sizes[k] * exp2(aside);
-                    y[k] = lab_at(r, arm, s, series, (double)sizes[k]);
+                    x[k] = sizes[k] * exp2(aside);
+                    y[k] = lab_at(r, arm, s, series, sizes[k]);
                 }
                 plot_scatter(p, lab_format(r, "%s, %s", net_names[arm], ways[way]), x, y, SIZES,
                              plot_marked(net_color[arm], way ? PLOT_CROSS : PLOT_RING));
@@ -692,50 +598,44 @@ static void draw_ratio(lab_report *r, plot_panel *p, const lab_panel *panel)
 /* Steps (panel->other) or images against the batch, with the fit's curve. */
 static void draw_worth(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    const int steps = panel->other == 1;
-    double at[BATCHES], mean[BATCHES], low[BATCHES], high[BATCHES], curve[BATCHES];
+    double mean[BATCHES], low[BATCHES], high[BATCHES], curve[BATCHES];
     size_t norm, k;
     for (norm = 0; norm < 2; norm++) {
         lab_numbers least_images, least_steps;
         fit(r, norm, &least_images, &least_steps);
         for (k = 0; k < BATCHES; k++) {
-            const stats_summary y = lab_describe(worth(r, norm, k, steps));
-            at[k] = (double)batches[k];
+            const stats_summary y = lab_describe(
+                panel->other ? lab_each(r, WORTH_OF(k, norm), steps_of) : images_of(r, norm, k));
             mean[k] = y.mean;
             low[k] = y.min;
             high[k] = y.max;
-            curve[k] = fitted(least_images, least_steps, at[k]) / (steps ? at[k] : 1);
+            curve[k] =
+                fitted(least_images, least_steps, batches[k]) / (panel->other ? batches[k] : 1);
         }
-        plot_band(p, NULL, at, low, high, BATCHES, lab_style(norm ? "batch" : "none"));
-        plot_line(p, net_names[norm], at, mean, BATCHES, look_of(norm));
-        plot_line(p, "fit", at, curve, BATCHES, plot_thin(PLOT_INK));
+        plot_band(p, NULL, batches, low, high, BATCHES, lab_style(norm ? "batch" : "none"));
+        plot_line(p, net_names[norm], batches, mean, BATCHES, look_of(norm));
+        plot_line(p, "fit", batches, curve, BATCHES, plot_thin(PLOT_INK));
     }
     for (norm = 0; norm < 2; norm++)
-        plot_vline(p, lab_describe(noise_scale(r, norm)).mean, "C/|g|^2",
-                   plot_dotted(net_color[norm]));
+        plot_vline(p, lab_average(noise_scale(r, norm)), "C/|g|^2", plot_dotted(net_color[norm]));
 }
 
 static void draw_pareto(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     size_t norm, k;
     (void)panel;
-    if (!lab_quick(r)) plot_range_y(p, 2000, 1e5);
-    if (!lab_quick(r)) plot_range_x(p, 10, 5000);
     for (norm = 0; norm < 2; norm++) {
         double x[BATCHES], y[BATCHES];
         for (k = 0; k < BATCHES; k++) {
             /* beside the line: right of one, below the other or left of its end */
             const int end = k == BATCHES - 1;
             const int align = !norm ? PLOT_LEFT : end ? PLOT_RIGHT : PLOT_CENTER | PLOT_BELOW;
-            x[k] = lab_describe(worth(r, norm, k, 1)).mean;
-            y[k] = lab_describe(worth(r, norm, k, 0)).mean;
+            x[k] = lab_average(lab_each(r, WORTH_OF(k, norm), steps_of));
+            y[k] = lab_average(images_of(r, norm, k));
+            const double aside = !norm ? 1.12 : end ? 0.88 : 1;
             if (k % 2 == 0)
-                plot_text(p,
-                          x[k] * (!norm ? 1.12
-                                  : end ? 0.88
-                                        : 1),
-                          y[k] * (norm && !end ? 0.93 : 1.05),
-                          lab_format(r, "%lu", (unsigned long)batches[k]), align, PLOT_INK);
+                plot_text(p, x[k] * aside, y[k] * (norm && !end ? 0.93 : 1.05),
+                          lab_format(r, "%.0f", batches[k]), align, PLOT_INK);
         }
         plot_line(p, lab_format(r, "%s (numbers: batch)", net_names[norm]), x, y, BATCHES,
                   look_of(norm));
@@ -745,25 +645,24 @@ static void draw_pareto(lab_report *r, plot_panel *p, const lab_panel *panel)
 /* Means and deviations of logarithms: rates are a geometric grid. */
 static void draw_rates(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    double at[BATCHES], mean[BATCHES], lo[BATCHES], hi[BATCHES], least[BATCHES], most[BATCHES];
+    double mean[BATCHES], lo[BATCHES], hi[BATCHES], least[BATCHES], most[BATCHES];
     size_t norm, k;
     (void)panel;
     for (norm = 0; norm < 2; norm++) {
         for (k = 0; k < BATCHES; k++) {
             const stats_summary y =
-                lab_describe(lab_map(lab_all(r, worth_arm(k, norm), "best_rate", 0), log2));
-            at[k] = (double)batches[k];
+                lab_describe(lab_map(lab_all(r, WORTH_OF(k, norm), "best_rate", 0), log2));
             mean[k] = exp2(y.mean);
             lo[k] = exp2(y.mean - (y.n > 1 ? y.sd : 0));
             hi[k] = exp2(y.mean + (y.n > 1 ? y.sd : 0));
-            least[k] = 0.025 * sqrt(at[k] / 64);
-            most[k] = 0.8 * sqrt(at[k] / 64);
+            least[k] = 0.025 * sqrt(batches[k] / 64);
+            most[k] = 0.8 * sqrt(batches[k] / 64);
         }
-        plot_band(p, NULL, at, lo, hi, BATCHES, look_of(norm));
-        plot_line(p, net_names[norm], at, mean, BATCHES, look_of(norm));
+        plot_band(p, NULL, batches, lo, hi, BATCHES, look_of(norm));
+        plot_line(p, net_names[norm], batches, mean, BATCHES, look_of(norm));
     }
-    plot_line(p, "least and greatest tried", at, least, BATCHES, plot_thin(PLOT_INK));
-    plot_line(p, "least and greatest tried", at, most, BATCHES, plot_thin(PLOT_INK));
+    plot_line(p, "least and greatest tried", batches, least, BATCHES, plot_thin(PLOT_INK));
+    plot_line(p, "least and greatest tried", batches, most, BATCHES, plot_thin(PLOT_INK));
 }
 
 static void draw_cost(lab_report *r, plot_panel *p, const lab_panel *panel)
@@ -791,8 +690,8 @@ static void draw_cost(lab_report *r, plot_panel *p, const lab_panel *panel)
 static const lab_panel noise_panels[] = {
     ERRORS(NOISE_NONE, "No norm"), ERRORS(NOISE_BATCH, "Batch norm, running statistics"),
     {.axes = {.col = 2, .heading = "Measured over formula, each seed", OF_SIZE,
-              .x_range = {0.7, 420}, .y = "ratio", .grid = PLOT_GRID_Y},
-     .draw = draw_ratio},
+              .x_range = {0.7, 420}, .y = "ratio", .y_range = {0.94, 1.06}, .grid = PLOT_GRID_Y},
+     .draw = draw_ratio, .under = {{LAB_HLINE, .y = 1, .text = ""}}},
     {.axes = {.row = 1, .heading = "As in training: batch statistics", OF_SIZE,
               .y = "over |g|^2 of all images", .y_scale = PLOT_LOG10, .grid = PLOT_GRID_Y},
      .line = {{NOISE_NONE, "train_error", "no norm: E|g − g_B|^2",
@@ -817,8 +716,8 @@ static const lab_page noise_page = {
 
 static const lab_panel worth_panels[] = {
     {.axes = {.heading = "Steps against images", .x = "steps", .x_scale = PLOT_LOG10,
-              .y = "images", .y_scale = PLOT_LOG10, .grid = PLOT_GRID_BOTH,
-              .legend = PLOT_LEGEND_BOTTOM_RIGHT},
+              .x_range = {10, 5000}, .y = "images", .y_scale = PLOT_LOG10,
+              .y_range = {2000, 1e5}, .grid = PLOT_GRID_BOTH, .legend = PLOT_LEGEND_BOTTOM_RIGHT},
      .draw = draw_pareto},
     {.axes = {.col = 1, .heading = "The best of the six learning rates", OF_SIZE,
               .y = "learning rate", .y_scale = PLOT_LOG10, .y_range = {0.002, 4},
@@ -834,35 +733,20 @@ static const lab_page worth_page = {
                 "the best of six learning rates for each batch size"};
 /* clang-format on */
 
-static void check_inner_products(lab_report *r)
-{
-    size_t arm;
-    for (arm = NOISE_NONE; arm <= NOISE_BATCH; arm++) {
-        const double worst = lab_summary(r, arm, "gram_error", 0).max;
-        lab_check(r, worst < 1e-4, "inner products are those of batches of one image",
-                  "%s: largest difference %.1e of C, at most 1e-4", net_names[arm], worst);
-        printf("%s: C %s, |g|² %s\n", net_names[arm], lab_text(r, arm, "C", 0, 2),
-               lab_text(r, arm, "square", 0, 3));
-    }
-}
-
 static int report(lab_report *r)
 {
-    check_inner_products(r);
+    size_t arm;
+    for (arm = NOISE_NONE; arm <= NOISE_BATCH; arm++)
+        printf("%s: C %s, |g|² %s\n", net_names[arm], lab_text(r, arm, "C", 0, 2),
+               lab_text(r, arm, "square", 0, 3));
     check_unbiased(r);
     lab_judge(r);
     return lab_draw(r, &noise_page, noise_panels, LAB_COUNT(noise_panels)) ||
-                   lab_draw(r, &worth_page, worth_panels, LAB_COUNT(worth_panels))
-               ? -1
-               : 0;
+           lab_draw(r, &worth_page, worth_panels, LAB_COUNT(worth_panels));
 }
 
-/* clang-format off */
-static const lab_program program = {
-    "18_sgd_noise", NRM_VERSION,
-    "How far is the gradient of a mini-batch from that of the whole set?", "784-100x6-10 ReLU "
-    "after 200 steps of SGD, learning rate 0.1, batch 128; the whole set is 2000 images",
-    .revision = 2, .uses = LAB_USES_DATA, .arm = arms, .arms = ARMS, .prepare = prepare,
-    .run = run, .report = report, .claim = claims, .claims = LAB_COUNT(claims)};
-/* clang-format on */
-LAB_MAIN(program)
+LAB_PROGRAM(
+    "18_sgd_noise", "How far is the gradient of a mini-batch from that of the whole set?",
+    "784-100x6-10 ReLU after 200 steps of SGD, learning rate 0.1, batch 128; the whole set is "
+    "2000 images",
+    .revision = 3, .uses = LAB_USES_DATA, .prepare = prepare)

@@ -935,7 +935,8 @@ static void ploti_pen_line(void *ctx, const double *from, const double *to)
 static void ploti_put_as(ploti_canvas *c, double x, double y, const char *s, double size, int align,
                          double weight, plot_color color, double alpha)
 {
-    ploti_pen pen = {c, x - font_width(s, size) * align / 2, floor(y + 0.5), size * weight / 2, 0};
+    const double left = floor(x - font_width(s, size) * align / 2 + 0.5);
+    ploti_pen pen = {c, left, floor(y + 0.5), size * weight / 2, 0};
     (void)font_text(s, size, ploti_pen_line, &pen);
     ploti_flush(c, color, alpha);
 }
@@ -957,8 +958,8 @@ static void ploti_put_halo(ploti_canvas *c, double x, double y, const char *s, d
 static void ploti_put_up(ploti_canvas *c, double x, double y_middle, const char *s, double size,
                          plot_color color)
 {
-    ploti_pen pen = {c, floor(x + 0.5), y_middle + font_width(s, size) / 2,
-                     size * PLOTI_REGULAR / 2, 1};
+    const double foot = floor(y_middle + font_width(s, size) / 2 + 0.5);
+    ploti_pen pen = {c, floor(x + 0.5), foot, size * PLOTI_REGULAR / 2, 1};
     (void)font_text(s, size, ploti_pen_line, &pen);
     ploti_flush(c, color, 1);
 }

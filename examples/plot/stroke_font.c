@@ -442,8 +442,10 @@ static double sf_width_scale(const sf_style *style)
     return style->depth > 0 ? SF_WIDEN * style->scale : style->scale;
 }
 
-/* Draws one glyph path with its origin at x units along the baseline. */
-static void sf_draw(const sf_page *page, const sf_style *style, const char *path, double x)
+/* Draws one glyph path `offset` units to the right of x, which is moved to a whole pixel: the same
+   letter in a line is the same pixels again, and an image file need not repeat them. */
+static void sf_draw(const sf_page *page, const sf_style *style, const char *path, double x,
+                    double offset)
 {
     sf_stroke stroke;
     if (!page->pen) return;
@@ -451,7 +453,7 @@ static void sf_draw(const sf_page *page, const sf_style *style, const char *path
     stroke.ctx = page->ctx;
     stroke.kx = page->scale * sf_width_scale(style);
     stroke.ky = page->scale * style->scale;
-    stroke.x = page->scale * x;
+    stroke.x = floor(page->scale * x + 0.5) + page->scale * offset;
     stroke.y = -page->scale * style->raise;
     sf_play(&stroke, path);
 }
@@ -489,13 +491,14 @@ static void sf_set(const sf_page *page, const sf_style *style, sf_line *line, un
         !(sf_is_letter(line->previous) && sf_is_letter(following)))
         code = 0x2212;
     glyph = sf_find(code);
-    if (code == 0x302) { /* drawn with its middle at 0 */
-        sf_draw(page, style, glyph->path, line->x - k * line->advance / 2.0);
+    if (code == 0x302) { /* drawn with its middle at 0, over the letter before it */
+        const double width = k * line->advance;
+        sf_draw(page, style, glyph->path, line->x - width, width / 2.0);
         return;
     }
     if (!glyph) glyph = &sf_missing;
     line->x += k * sf_kerning(line->previous, code);
-    sf_draw(page, style, glyph->path, line->x + k * glyph->left);
+    sf_draw(page, style, glyph->path, line->x, k * glyph->left);
     line->x += k * glyph->advance;
     line->advance = glyph->advance;
     line->previous = code;

@@ -24,7 +24,8 @@
 
    Coordinates
 
-       x grows to the right, y grows downwards; the text begins at 0, 0, on its baseline. Sizes are
+       x grows to the right, y grows downwards; the text begins at 0, 0, on its baseline. Glyphs are
+       moved to whole pixels along it, by half a pixel at most; widths are not rounded. Sizes are
        the em: capitals and digits are 0.7 em high, lower case letters without ascenders 0.5 em,
        measured between the middles of the strokes. Nothing rises above 1 em or falls below 0.25 em
        but scripts and hats over scripts.

@@ -239,6 +239,18 @@ static void test_widths_add_up(void)
                font_width("A", EM) + font_width("V", EM), 1e-9);
 }
 
+/* The second of two equal letters is the first, some whole pixels to the right. */
+static void test_letters_are_set_to_the_pixel(void)
+{
+    double advance;
+    int i;
+    CHECK(draw_at(&first, "oo", 20.3) > 0.0 && first.points % 2 == 0);
+    advance = first.xy[first.points] - first.xy[0];
+    CHECK_NEAR(advance, floor(font_width("o", 20.3) + 0.5), 1e-9);
+    for (i = 0; i < first.points; i++)
+        CHECK_NEAR(first.xy[first.points + i] - first.xy[i], i % 2 == 0 ? advance : 0.0, 1e-9);
+}
+
 static void test_scaling(void)
 {
     const char *text = "x̂_i = (x_i − μ)/√(σ^2 + ε) ✓";
@@ -418,10 +430,15 @@ static double flattening_error(const char *text, double size, double zoom)
 static void test_curves_are_smooth_at_every_size(void)
 {
     static const double sizes[] = {9.0, 12.0, 20.0, 48.0, 96.0, 300.0};
-    size_t i;
+    static const char *const letters[] = {"&", "@", "S", "8", "a", "g", "α", "δ", "∞"};
+    size_t i, k;
     for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-        const double error = flattening_error("&@S8agαδ∞", sizes[i], 8.0);
-        CHECK(error <= 0.05 && error > 0.0);
+        double worst = 0.0;
+        for (k = 0; k < sizeof(letters) / sizeof(*letters); k++) {
+            const double error = flattening_error(letters[k], sizes[i], 8.0);
+            if (error > worst) worst = error;
+        }
+        CHECK(worst <= 0.05 && worst > 0.0);
     }
     draw_at(&first, "o", 10.0);
     draw_at(&second, "o", 100.0);
@@ -458,7 +475,7 @@ static void test_fingerprint(void)
 {
     static const char *const labels[] = {"Training loss per step", "x̂_i = (x_i − μ)/√(σ² + ε)",
                                          "10^{-3}", "AVATAR, To. Te LT r.", "θ_t^{(k)} e^{−x^{2}}"};
-    const uint64_t expected = 0x2004199C96D106B3ull;
+    const uint64_t expected = 0x6D9D8C5DD55308A8ull;
     uint64_t h = 0xCBF29CE484222325ull;
     unsigned long c;
     size_t i;
@@ -480,6 +497,7 @@ int main(void)
     RUN(test_heights);
     RUN(test_lookalikes_differ);
     RUN(test_widths_add_up);
+    RUN(test_letters_are_set_to_the_pixel);
     RUN(test_scaling);
     RUN(test_scripts);
     RUN(test_stacked_scripts);

@@ -190,6 +190,23 @@ double lab_slope(const lab_report *r, size_t arm, size_t seed, const char *serie
     return (n * sxy - sx * sy) / (n * sxx - sx * sx);
 }
 
+double lab_decades_above(const lab_report *r, size_t arm, size_t seed, const char *series,
+                         double level, double from, double to)
+{
+    const lab_series s = lab_get(r, arm, seed, series);
+    double sum = s.n > 0 ? 0 : (double)NAN;
+    size_t i;
+    for (i = 1; i < s.n; i++) {
+        const double a = s.y[i - 1] - level, b = s.y[i] - level;
+        const double decades = log10(s.x[i] / s.x[i - 1]);
+        if (s.x[i - 1] < from || s.x[i] > to) continue;
+        if (isnan(a) || isnan(b)) return (double)NAN;
+        if (a > 0 && b > 0) sum += decades;
+        if ((a > 0) != (b > 0)) sum += decades * fmax(a, b) / fabs(a - b);
+    }
+    return sum;
+}
+
 const lab_claim *lab_find(const lab_report *r, const char *id)
 {
     const lab_program *program = lab_program_of(r);

@@ -124,6 +124,11 @@ double lab_least(const lab_report *r, size_t first, size_t last, const char *ser
 double lab_slope(const lab_report *r, size_t arm, size_t seed, const char *series, double from,
                  double to, int logs);
 
+/* On how many decades of x, from <= x <= to, a series is above `level`: straight lines between its
+   values, against log10 of x. nan if it has none there, or one is nan. */
+double lab_decades_above(const lab_report *r, size_t arm, size_t seed, const char *series,
+                         double level, double from, double to);
+
 /* In quick runs: of all trainings that were done twice, are all as without a look? (trainer.h) */
 void lab_check_same_bits(lab_report *r);
 

@@ -74,6 +74,7 @@ static int run(lab_run *r)
         lab_record(r, "loss", (double)step, (double)(r->seed - 10 + 10 * r->arm) / 3);
         lab_record_as(r, (double)step, r->arm == 1 && step > 2 ? (double)NAN : 1e-300, "%s/series",
                       "other");
+        lab_record(r, "hill", pow(10, (double)step), step == 2 ? 1 : -0.5);
     }
     if (r->seed > 11) lab_record(r, "late", (double)r->seed, 1);
     lab_progress(r, 0.5);
@@ -325,6 +326,9 @@ static void judge_by_function(lab_report *r, const lab_claim *c)
     CHECK(isnan(lab_least(r, 0, 1, "none such", 0)));
     CHECK_NEAR(lab_slope(r, 0, 1, c->series, 0, 4, 0), 0, 1e-6);
     CHECK_NEAR(lab_slope(r, 0, 1, c->series, 1, 3, 1), 0, 1e-6);
+    CHECK_NEAR(lab_decades_above(r, 0, 1, "hill", 0, 0, 1e4), 4.0 / 3, 1e-6);
+    CHECK_NEAR(lab_decades_above(r, 0, 1, "hill", -1, 10, 1e3), 2, 1e-6);
+    CHECK(isnan(lab_decades_above(r, 1, 1, "other/series", 0, 1, 4)));
     CHECK(lab_find(r, "9f") == c && lab_find(r, "9a") == c - 5);
     lab_verdict(r, c, lab_more(b, a, 1), "", "%s", lab_pm(r, a, 2));
 }

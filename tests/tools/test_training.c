@@ -256,6 +256,24 @@ static void test_residual_gradient(void)
 }
 #endif
 
+/* Two steps with momentum and decay, by hand. */
+static void test_residual_step(void)
+{
+    residual_net net;
+    double w, v = 0;
+    int step;
+    if (!CHECK(residual_make(&net, &residual) == 0)) return;
+    w = (double)net.params[0];
+    for (step = 0; step < 2; step++) {
+        net.grads[0] = (nrm_real)(0.5 + step);
+        residual_step(&net, (nrm_real)0.1, (nrm_real)0.9, (nrm_real)5e-4);
+        v = 0.9 * v + (0.5 + step + 5e-4 * w);
+        w -= 0.1 * v;
+    }
+    CHECK_NEAR(net.params[0], w, 1e-6);
+    residual_free(&net);
+}
+
 static void test_residual_evaluation_in_parts(void)
 {
     residual_net net, wide;
@@ -644,6 +662,7 @@ int main(void)
 #ifdef NRM_DOUBLE
     RUN(test_residual_gradient);
 #endif
+    RUN(test_residual_step);
     RUN(test_residual_evaluation_in_parts);
 #ifdef NRM_DOUBLE
     RUN(test_convolution_gradient);

@@ -65,56 +65,66 @@ static const lab_arm arms[ARMS] = {
 
 LAB_SETS(train, test, 0, quick ? 100 : 0, DATASET_STD);
 
-static int start(const lab_run *run, deep_net *net, training_order *order)
+typedef struct training {
+    training_order order;
+    deep_net net;
+    size_t step;  /* steps made */
+    double first; /* loss       */
+    nrm_acc loss;
+    int rc;
+} training;
+
+static int start(training *t, const lab_run *run)
 {
-    if (training_order_start(order, train.n, BATCH, DATASET_PIXELS, run->seed)) return -1;
-    if (deep_make(net, &plans[run->arm].net, run->seed)) {
-        training_order_free(order);
-        return -1;
-    }
-    return 0;
+    memset(t, 0, sizeof *t);
+    if (training_order_start(&t->order, train.n, BATCH, DATASET_PIXELS, run->seed)) return -1;
+    return deep_make(&t->net, &plans[run->arm].net, run->seed);
 }
 
-static int is_diverged(int rc, double loss, double first)
+/* Returns 1 after an error. */
+static int finish(training *t)
 {
-    return rc == NRM_NONFINITE || !(loss <= TOO_LARGE * first);
+    deep_free(&t->net);
+    training_order_free(&t->order);
+    if (t->rc < 0) fprintf(stderr, "17_learning_rates: %s\n", nrm_strerror(t->rc));
+    return t->rc < 0;
 }
 
-static int complain(int rc)
+static void learn(training *t, double rate)
 {
-    if (rc < 0) fprintf(stderr, "17_learning_rates: %s\n", nrm_strerror(rc));
-    return rc < 0;
+    t->rc = deep_train_step(&t->net, (nrm_real)rate, &t->loss, t->order.x, t->order.labels,
+                            t->order.count);
+}
+
+/* One step. Returns 0 where the run diverges or fails. */
+static int step(training *t, double rate)
+{
+    training_go_on(&t->order, &train, 1);
+    learn(t, rate);
+    if (t->step == 0) t->first = (double)t->loss;
+    if (t->rc != NRM_OK || !((double)t->loss <= TOO_LARGE * t->first)) return 0;
+    t->step++;
+    return 1;
 }
 
 /* ---- the sweep ------------------------------------------------------------------------------- */
 
-static int sweep_rate(lab_run *run, size_t which)
+static int sweep_rate(lab_run *run, double rate)
 {
     const size_t steps = run->quick ? 2 : 600, window = run->quick ? 1 : 50;
-    const double rate = rate_of[which];
-    double first = 0, tail = 0, diverged = (double)NAN;
-    training_order order;
-    deep_net net;
-    nrm_acc value = 0;
-    size_t step;
-    int rc = NRM_OK;
-    if (start(run, &net, &order)) return -1;
-    for (step = 0; step < steps && rc >= 0; step++) {
-        training_go_on(&order, &train, 1);
-        rc = deep_train_step(&net, (nrm_real)rate, &value, order.x, order.labels, order.count);
-        if (step == 0) first = (double)value;
-        if (is_diverged(rc, (double)value, first)) break;
-        if (step + window >= steps) tail += (double)value / (double)window;
-    }
-    if (step < steps) diverged = (double)step;
-    value = 0.1; /* chance */
-    if (rc >= 0 && step == steps) rc = deep_eval(&net, NULL, &value, test.x, test.labels, test.n);
-    lab_record(run, "accuracy", rate, (double)value);
-    lab_record(run, "loss", rate, step == steps ? tail : (double)NAN);
-    lab_record(run, "diverged", rate, diverged);
-    deep_free(&net);
-    training_order_free(&order);
-    return complain(rc);
+    double tail = 0;
+    nrm_acc accuracy = 0.1; /* chance */
+    training t;
+    int whole;
+    if (start(&t, run)) return -1;
+    while (t.step < steps && step(&t, rate))
+        if (t.step + window > steps) tail += (double)t.loss / (double)window;
+    whole = t.step == steps;
+    if (whole) t.rc = deep_eval(&t.net, NULL, &accuracy, test.x, test.labels, test.n);
+    lab_record(run, "accuracy", rate, (double)accuracy);
+    lab_record(run, "loss", rate, whole ? tail : (double)NAN);
+    lab_record(run, "diverged", rate, whole ? (double)NAN : (double)t.step);
+    return finish(&t);
 }
 
 static int run_sweep(lab_run *run)
@@ -122,7 +132,7 @@ static int run_sweep(lab_run *run)
     size_t i;
     int failed = 0;
     for (i = 0; i < RATES && !failed; i += run->quick ? 3 : 1) {
-        failed = sweep_rate(run, i);
+        failed = sweep_rate(run, rate_of[i]);
         lab_progress(run, (double)(i + 1) / RATES);
     }
     return failed;
@@ -136,10 +146,10 @@ static double scheduled(double rate, size_t step, size_t steps)
     return 2 * step >= steps ? rate / 10 : rate;
 }
 
-static double batch_accuracy(const deep_net *net, const training_order *order)
+static double batch_accuracy(const training *t)
 {
     nrm_acc value = 0;
-    (void)nrm_accuracy(&value, deep_prob(net), order->labels, order->count, DEEP_CLASSES);
+    (void)nrm_accuracy(&value, deep_prob(&t->net), t->order.labels, t->order.count, DEEP_CLASSES);
     return (double)value;
 }
 
@@ -147,37 +157,28 @@ static int run_schedule(lab_run *run)
 {
     const size_t epochs = 10, steps = run->quick ? MARKS : epochs * training_steps(train.n, BATCH);
     const double rate = plans[run->arm].rate;
-    double first = 0, right = 0, losses = 0, diverged = (double)NAN;
-    training_order order;
-    deep_net net;
-    nrm_acc value = 0;
-    size_t step, since = 0, mark = 0;
-    int rc = NRM_OK;
-    if (start(run, &net, &order)) return -1;
-    for (step = 0; step < steps && rc >= 0; step++) {
-        training_go_on(&order, &train, 1);
-        rc = deep_train_step(&net, (nrm_real)scheduled(rate, step, steps), &value, order.x,
-                             order.labels, order.count);
-        if (step == 0) first = (double)value;
-        if (is_diverged(rc, (double)value, first)) break;
-        right += batch_accuracy(&net, &order);
-        losses += (double)value;
+    double right = 0, losses = 0;
+    size_t since = 0, mark = 0;
+    nrm_acc tested = 0;
+    training t;
+    if (start(&t, run)) return -1;
+    while (t.rc >= 0 && t.step < steps && step(&t, scheduled(rate, t.step, steps))) {
+        const double percent = 100.0 * (double)(mark + 1) / MARKS;
+        right += batch_accuracy(&t);
+        losses += (double)t.loss;
         since++;
-        if ((step + 1) * MARKS / steps == mark) continue;
-        mark = (step + 1) * MARKS / steps;
-        rc = deep_eval(&net, NULL, &value, test.x, test.labels, test.n);
-        lab_record(run, "train", 100.0 * (double)mark / MARKS, right / (double)since);
-        lab_record(run, "train_loss", 100.0 * (double)mark / MARKS, losses / (double)since);
-        lab_record(run, "test", 100.0 * (double)mark / MARKS, (double)value);
+        if (t.step * MARKS / steps == mark) continue;
+        mark++;
+        t.rc = deep_eval(&t.net, NULL, &tested, test.x, test.labels, test.n);
+        lab_record(run, "train", percent, right / (double)since);
+        lab_record(run, "train_loss", percent, losses / (double)since);
+        lab_record(run, "test", percent, (double)tested);
         right = losses = 0;
         since = 0;
-        lab_progress(run, (double)step / (double)steps);
+        lab_progress(run, (double)t.step / (double)steps);
     }
-    if (step < steps) diverged = (double)step;
-    lab_record(run, "diverged", rate, diverged);
-    deep_free(&net);
-    training_order_free(&order);
-    return complain(rc);
+    lab_record(run, "diverged", rate, t.step < steps ? (double)t.step : (double)NAN);
+    return finish(&t);
 }
 
 /* ---- a step along the gradient --------------------------------------------------------------- */
@@ -212,90 +213,58 @@ static int probe_step(lab_run *run, deep_net *net, const training_order *order, 
 }
 
 /* Seven steps of training, with or without a look along the gradient. */
-static int train_and_probe(lab_run *run, deep_net *net, training_order *order, nrm_real *kept)
+static void train_and_probe(lab_run *run, training *t, nrm_real *kept)
 {
-    int minibatch, rc = NRM_OK;
-    for (minibatch = 1; minibatch <= MINIBATCHES && rc == NRM_OK; minibatch++) {
-        training_go_on(order, &train, 1);
-        if (kept && minibatch % 3 == 1) rc = probe_step(run, net, order, minibatch, kept);
-        if (rc == NRM_OK)
-            rc = deep_train_step(net, (nrm_real)plans[run->arm].rate, NULL, order->x, order->labels,
-                                 order->count);
+    int minibatch;
+    for (minibatch = 1; minibatch <= MINIBATCHES && t->rc == NRM_OK; minibatch++) {
+        training_go_on(&t->order, &train, 1);
+        if (kept && minibatch % 3 == 1)
+            t->rc = probe_step(run, &t->net, &t->order, minibatch, kept);
+        if (t->rc == NRM_OK) learn(t, plans[run->arm].rate);
     }
-    return rc;
 }
 
-/* Weights and what batch norm runs along. */
-static int same_bits(const deep_net *a, const deep_net *b)
+/* Weights, and with what batch norm runs along the loss. */
+static int same_bits(training *a, training *b)
 {
-    const size_t size = DEEP_RESIDUAL_WIDTH * sizeof(nrm_real);
-    size_t l;
-    int same;
-    if (a->spec.kind == DEEP_PLAIN) return training_same_bits(a->plain, b->plain);
-    same = memcmp(a->params, b->params, a->n_params * sizeof *a->params) == 0;
-    for (l = 0; l + 1 < a->layers && a->spec.norm == NRM_BATCH_NORM; l++) {
-        const nrm_running *ra = &a->residual.layer[l].running, *rb = &b->residual.layer[l].running;
-        same = same && memcmp(ra->mean, rb->mean, size) == 0;
-        same = same && memcmp(ra->var, rb->var, size) == 0;
-    }
-    return same;
+    const training_order *order = &a->order;
+    nrm_acc loss[2] = {0, 1};
+    (void)deep_eval(&a->net, &loss[0], NULL, order->x, order->labels, order->count);
+    (void)deep_eval(&b->net, &loss[1], NULL, order->x, order->labels, order->count);
+    return memcmp(a->net.params, b->net.params, a->net.n_params * sizeof *a->net.params) == 0 &&
+           memcmp(&loss[0], &loss[1], sizeof *loss) == 0;
 }
 
 static int run_step(lab_run *run)
 {
-    training_order order, again;
-    deep_net net, other;
+    training t, again;
     nrm_real *kept;
-    int rc;
-    if (start(run, &net, &order)) return -1;
-    if (start(run, &other, &again)) return -1;
-    kept = (nrm_real *)malloc(2 * net.n_params * sizeof *kept);
-    rc = kept ? train_and_probe(run, &net, &order, kept) : -1;
-    if (rc >= 0) rc = train_and_probe(run, &other, &again, NULL);
-    lab_record(run, "same_bits", 0, same_bits(&net, &other));
+    int failed;
+    if (start(&t, run) || start(&again, run)) return -1;
+    kept = (nrm_real *)malloc(2 * t.net.n_params * sizeof *kept);
+    if (!kept) return -1;
+    train_and_probe(run, &t, kept);
+    train_and_probe(run, &again, NULL);
+    lab_record(run, "same_bits", 0, same_bits(&t, &again));
     free(kept);
-    deep_free(&net);
-    deep_free(&other);
-    training_order_free(&order);
-    training_order_free(&again);
-    return complain(rc);
+    failed = finish(&again);
+    return finish(&t) || failed;
 }
 
 static int run_arm(lab_run *run)
 {
-    switch (plans[run->arm].what) {
-    case SWEEP:
-        return run_sweep(run);
-    case SCHEDULE:
-        return run_schedule(run);
-    default:
-        return run_step(run);
-    }
+    static int (*const part[])(lab_run *) = {run_sweep, run_schedule, run_step};
+    return part[plans[run->arm].what](run);
 }
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-static size_t sweep_arm(size_t net, size_t norm)
-{
-    return SWEEPS + 3 * norm + net;
-}
+#define SWEPT_ARM(net, norm) (SWEEPS + 3 * (norm) + (net))
 
-/* Decades on which the accuracy, straight lines against log10 of the rate, is above 0.9; nan if a
-   run has left no number. */
+/* Decades on which the accuracy is above 0.9. */
 static double width_of(const lab_report *r, size_t arm, size_t seed)
 {
-    const lab_series accuracy = lab_get(r, arm, seed, "accuracy");
-    double sum = accuracy.n > 0 ? 0 : (double)NAN;
-    size_t i;
-    for (i = 0; i + 1 < accuracy.n; i++) {
-        const double a = accuracy.y[i] - ENOUGH, b = accuracy.y[i + 1] - ENOUGH;
-        const double decades = log10(accuracy.x[i + 1] / accuracy.x[i]);
-        if (a > 0 && b > 0) sum += decades;
-        if (a > 0 && b <= 0) sum += decades * a / (a - b);
-        if (a <= 0 && b > 0) sum += decades * b / (b - a);
-        if (isnan(a) || isnan(b)) sum = (double)NAN;
-    }
-    return sum;
+    return lab_decades_above(r, arm, seed, "accuracy", ENOUGH, 0, HUGE_VAL);
 }
 
 /* log10 of the largest rate that reaches 0.9, or of the smallest of all. */
@@ -311,30 +280,21 @@ static double log_largest(const lab_report *r, size_t arm, size_t seed)
     return log10(found);
 }
 
-/* In how many seeds some rate reaches 0.9. */
-static size_t seeds_that_work(const lab_report *r, size_t arm)
-{
-    size_t s, n = 0;
-    for (s = 0; s < lab_seeds(r, arm); s++) n += width_of(r, arm, s) > 0 ? 1 : 0;
-    return n;
-}
-
 static void judge_largest(lab_report *r, const lab_claim *c)
 {
     lab_numbers a[3];
-    double mean[3], times;
+    double mean[3], times, width;
     size_t norm;
     for (norm = 0; norm < 3; norm++) {
-        a[norm] = lab_each(r, sweep_arm(c->a, norm), log_largest);
+        a[norm] = lab_each(r, SWEPT_ARM(c->a, norm), log_largest);
         mean[norm] = lab_describe(a[norm]).mean;
     }
     times = pow(10, mean[1] - mean[0]);
+    width = lab_average(lab_each(r, SWEPT_ARM(c->a, 0), width_of));
     lab_verdict(r, c, lab_more(a[1], a[0], times >= 2.99), "",
                 "%.3g with batch norm, %.3g without%s: %.0f times (layer norm %.3g)",
                 pow(10, mean[1]), pow(10, mean[0]),
-                seeds_that_work(r, sweep_arm(c->a, 0)) == 0 ? " (which stands for none at all)"
-                                                            : "",
-                times, pow(10, mean[2]));
+                width > 0 ? "" : " (which stands for none at all)", times, pow(10, mean[2]));
 }
 
 static void judge_equal(lab_report *r, const lab_claim *c)
@@ -383,12 +343,10 @@ static double medians(const lab_report *r, size_t arm, double level, lab_numbers
     size_t s, m, n = lab_seeds(r, arm);
     for (s = 0; s < n; s++) {
         for (m = 0; m < 3; m++) one[m] = all[3 * s + m] = log10(first_above(r, arm, s, m, level));
-        stats_sort(one, 3);
-        of_seed->of[s] = one[1];
+        of_seed->of[s] = stats_median(one, 3);
     }
     of_seed->n = n;
-    stats_sort(all, 3 * n);
-    return pow(10, stats_quantile(all, 3 * n, 0.5));
+    return pow(10, stats_median(all, 3 * n));
 }
 
 static void judge_rise(lab_report *r, const lab_claim *c)
@@ -412,30 +370,16 @@ static double log_largest_ratio(const lab_report *r, size_t arm, size_t seed)
     return log10(most);
 }
 
-static void judge_no_explosion(lab_report *r, const lab_claim *c)
-{
-    const lab_numbers most = lab_each(r, RS_BATCH, log_largest_ratio);
-    lab_verdict(r, c, lab_below(most, log10(TOO_LARGE)), "",
-                "largest relative loss with batch norm, step sizes up to 1: %.3g",
-                pow(10, lab_describe(most).max));
-}
-
-static double median_at_first(const lab_report *r)
-{
-    double value[LAB_SEEDS_MAX];
-    size_t s, n = lab_seeds(r, RS_NONE);
-    for (s = 0; s < n; s++) value[s] = first_above(r, RS_NONE, s, 0, TOO_LARGE);
-    stats_sort(value, n);
-    return stats_quantile(value, n, 0.5);
-}
-
 static void judge_explosion(lab_report *r, const lab_claim *c)
 {
     lab_numbers of_seed;
+    double first[LAB_SEEDS_MAX];
     const double at = medians(r, RS_NONE, TOO_LARGE, &of_seed);
+    size_t s;
+    for (s = 0; s < of_seed.n; s++) first[s] = first_above(r, RS_NONE, s, 0, TOO_LARGE);
     lab_verdict(r, c, lab_below(of_seed, -2), "",
                 "above 1000 from a step size of %.2g on (mini-batch 1: %.2g)", at,
-                median_at_first(r));
+                stats_median(first, of_seed.n));
 }
 
 #define BJORCK "Bjorck et al. 2018, "
@@ -445,10 +389,8 @@ static void judge_explosion(lab_report *r, const lab_claim *c)
     "decades of rates with test accuracy above 0.9 (interpolated in log rate): at least 0.5 more "
 #define LARGEST                                                                                    \
     "largest rate of the grid with test accuracy above 0.9, geometric mean over seeds: at least "  \
-    "3 "                                                                                           \
-    "times that without norm (0.0001 stands for none)"
+    "3 times that without norm (0.0001 stands for none)"
 
-#define SWEPT_ARM(net, norm) (SWEEPS + 3 * (norm) + (net))
 #define WIDER_BY(net)                                                                              \
     LAB_PARTS({LAB_MORE, SWEPT_ARM(net, 1), SWEPT_ARM(net, 0), .each = width_of, .limit = 0.5},    \
               {.a = SWEPT_ARM(net, 2), .each = width_of}),                                         \
@@ -502,7 +444,9 @@ static const lab_claim claims[] = {
      LAB_SETTING, judge_rise, .a = RS_BATCH, .b = RS_NONE},
     {"17m", "R27: with batch norm no step up to 1 makes the loss explode", BJORCK "Fig. 3",
      "stays near 1", "no relative loss above 1000 at step sizes up to 1, in any seed or mini-batch",
-     "trial runs (1 seed): never above 1000", LAB_TRAINING, LAB_SETTING, judge_no_explosion},
+     "trial runs (1 seed): never above 1000", LAB_TRAINING, LAB_SETTING, .test = LAB_BELOW,
+     .a = RS_BATCH, .each = log_largest_ratio, .limit = 3,
+     .say = "largest relative loss with batch norm, step sizes up to 1: #1[max 10^%.3g]"},
     {"17n", "R27: without batch norm steps of 0.01 make the loss explode", BJORCK "Fig. 3",
      "1e6 at step sizes of 0.003 to 0.008", "smallest step with a relative loss above 1000: at "
      "most 0.01 in the median over seeds and mini-batches, judged seed by seed",
@@ -518,21 +462,27 @@ static const lab_claim claims[] = {
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
+static plot_style look_of(size_t arm)
+{
+    static const plot_style look[ARMS] = {[B_HIGH] = {PLOT_BLUE},
+                                          [B_MIDDLE] = {PLOT_SKY, .dash = PLOT_DASHDOT},
+                                          [B_LOW] = {PLOT_INK, .dash = PLOT_DOTTED},
+                                          [N_LOW] = {PLOT_VERMILLION, .dash = PLOT_DASHED}};
+    return look[arm];
+}
+
 /* Crosses where a run has diverged: one for each rate at which any seed did, at the height y. */
 static void draw_diverged(lab_report *r, plot_panel *p, size_t arm, double y, plot_style look)
 {
-    double x[RATES], at[RATES];
-    size_t n = 0, i, s;
+    double at[RATES];
+    size_t i, s;
     for (i = 0; i < RATES; i++) {
-        int any = 0;
+        at[i] = (double)NAN;
         for (s = 0; s < lab_seeds(r, arm); s++)
-            any = any || lab_at(r, arm, s, "diverged", rate_of[i]) >= 0;
-        if (!any) continue;
-        x[n] = rate_of[i];
-        at[n++] = y;
+            if (lab_at(r, arm, s, "diverged", rate_of[i]) >= 0) at[i] = y;
     }
     look.marker = PLOT_CROSS;
-    plot_scatter(p, NULL, x, at, n, look);
+    plot_scatter(p, NULL, rate_of, at, RATES, look);
 }
 
 /* Of the networks panel->arm. */
@@ -547,29 +497,12 @@ static void draw_rates(lab_report *r, plot_panel *p, const lab_panel *panel)
     if (is_accuracy && panel->arm == M13_NET)
         plot_text(p, 8e-5, ENOUGH, "0.9", PLOT_LEFT + PLOT_ABOVE, PLOT_INK);
     for (norm = 0; norm < 3; norm++) {
-        const size_t arm = sweep_arm(panel->arm, norm);
+        const size_t arm = SWEPT_ARM(panel->arm, norm);
         plot_style look = plot_with_marker(lab_style(id[norm]), marker[norm]);
         look.size = 0.8;
         lab_plot(r, p, arm, panel->series, name[norm], look);
         if (is_accuracy) draw_diverged(r, p, arm, 0.04 - 0.04 * (double)norm, look);
     }
-}
-
-static plot_style look_of(size_t arm)
-{
-    static const plot_style look[ARMS] = {[B_HIGH] = {PLOT_BLUE},
-                                          [B_MIDDLE] = {PLOT_SKY, .dash = PLOT_DASHDOT},
-                                          [B_LOW] = {PLOT_INK, .dash = PLOT_DOTTED},
-                                          [N_LOW] = {PLOT_VERMILLION, .dash = PLOT_DASHED}};
-    return look[arm];
-}
-
-static void draw_accuracy(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    size_t arm;
-    plot_vline(p, 50, NULL, plot_thin(PLOT_GREY));
-    plot_vline(p, 75, NULL, plot_thin(PLOT_GREY));
-    for (arm = B_HIGH; arm <= N_LOW; arm++) lab_plot(r, p, arm, panel->series, NULL, look_of(arm));
 }
 
 /* What the table says of runs that have diverged, or the test accuracy. */
@@ -644,12 +577,15 @@ static const lab_panel sweep_panels[] = {
     LOSS(P20_NET, PLOT_LEGEND_NONE),
     LOSS(R27_NET, PLOT_LEGEND_NONE)};
 
-#define TRAINED .x = "% of training", .x_range = {0, 100}, .y = "accuracy", .y_range = {0.5, 1.005}
+#define TRAINED(column, title, of, where)                                                          \
+    {.axes = {.col = column, .heading = title, .x = "% of training", .x_range = {0, 100},          \
+              .y = "accuracy", .y_range = {0.5, 1.005}, .legend = where},                          \
+     .line = {{B_HIGH, of, .to = N_LOW}},                                                          \
+     .under = {{LAB_VLINE, 50, .text = "", .color = PLOT_GREY},                                    \
+               {LAB_VLINE, 75, .text = "", .color = PLOT_GREY}}}
 static const lab_panel schedule_panels[] = {
-    {.axes = {.heading = "Training accuracy", TRAINED, .legend = PLOT_LEGEND_NONE},
-     .draw = draw_accuracy, .series = "train"},
-    {.axes = {.col = 1, .heading = "Test accuracy", TRAINED, .legend = PLOT_LEGEND_BOTTOM_RIGHT},
-     .draw = draw_accuracy, .series = "test"},
+    TRAINED(0, "Training accuracy", "train", PLOT_LEGEND_NONE),
+    TRAINED(1, "Test accuracy", "test", PLOT_LEGEND_BOTTOM_RIGHT),
     {.axes = {.row = 1, .cols = 2, .heading = "Accuracy at the end"}, .draw = draw_ends}};
 
 #define ALONG(down, right, batch, title, first, second)                                            \
@@ -691,11 +627,10 @@ static int draw_pages(lab_report *r)
 
 static void check_bits(lab_report *r)
 {
-    static const size_t arm[6] = {RS_BATCH, RS_NONE, PS_BATCH, PS_NONE, MS_BATCH, MS_NONE};
-    size_t i, s, same = 0, all = 0;
-    for (i = 0; i < 6; i++)
-        for (s = 0; s < lab_seeds(r, arm[i]); s++, all++)
-            same += lab_at(r, arm[i], s, "same_bits", 0) > 0 ? 1 : 0;
+    size_t arm, s, same = 0, all = 0;
+    for (arm = RS_BATCH; arm <= MS_NONE; arm++)
+        for (s = 0; s < lab_seeds(r, arm); s++, all++)
+            same += lab_at(r, arm, s, "same_bits", 0) > 0 ? 1 : 0;
     lab_check(r, same == all,
               "a training that is looked into ends with the same bits as one that "
               "is not",
@@ -704,33 +639,10 @@ static void check_bits(lab_report *r)
 
 static void check_schedule(lab_report *r)
 {
-    const int right = fabs(scheduled(0.1, 2344, 4690) - 0.1) < 1e-12 &&
-                      fabs(scheduled(0.1, 2345, 4690) - 0.01) < 1e-12 &&
-                      fabs(scheduled(0.1, 3517, 4690) - 0.01) < 1e-12 &&
-                      fabs(scheduled(0.1, 3518, 4690) - 0.001) < 1e-12;
+    const int right = scheduled(1, 2344, 4690) > 0.99 && scheduled(1, 2345, 4690) < 0.11 &&
+                      scheduled(1, 3517, 4690) > 0.09 && scheduled(1, 3518, 4690) < 0.011;
     lab_check(r, right, "the rate drops at 50 and 75 % of 4690 steps", "%s",
               right ? "at steps 2345 and 3518" : "elsewhere");
-}
-
-/* Two steps with momentum and decay on one weight, by hand. */
-static void check_optimizer(lab_report *r)
-{
-    residual_spec spec = {2, 1, 0, 1, 1, NRM_NO_NORM, RESIDUAL_GLOROT, 1};
-    residual_net net;
-    double w = 0, v = 0, off = (double)NAN;
-    const int made = residual_make(&net, &spec) == 0;
-    int step;
-    if (made) w = (double)net.params[0];
-    for (step = 0; made && step < 2; step++) {
-        net.grads[0] = (nrm_real)(0.5 + step);
-        residual_step(&net, 0.1F, KEEP, DECAY);
-        v = 0.9 * v + (0.5 + step + 5e-4 * w);
-        w -= 0.1 * v;
-    }
-    if (made) off = fabs(w - (double)net.params[0]);
-    if (made) residual_free(&net);
-    lab_check(r, off < 1e-6, "SGD with momentum and weight decay, two steps by hand",
-              "difference %.1e", off);
 }
 
 static int report(lab_report *r)
@@ -738,7 +650,6 @@ static int report(lab_report *r)
     lab_judge(r);
     check_bits(r);
     check_schedule(r);
-    check_optimizer(r);
     return draw_pages(r);
 }
 
@@ -749,6 +660,6 @@ static const lab_program program = {
     "Batch 128, standardized pixels, float. Sweep: plain SGD, 600 steps, 3 seeds. Schedule and "
     "step: momentum 0.9, 5 seeds. R27: 784-64, 27 residual blocks of 2 layers, 10", .revision = 1,
     .uses = LAB_USES_DATA, .arm = arms, .arms = ARMS, .prepare = prepare, .run = run_arm,
-    .report = report, .claim = claims, .claims = LAB_COUNT(claims)};
+    .report = report, .claim = claims, .claims = LAB_COUNT(claims), .look = look_of};
 /* clang-format on */
 LAB_MAIN(program)

@@ -222,11 +222,6 @@ static int residuali_loss(residual_net *net, nrm_acc *loss, const nrm_real *x, c
     return worst;
 }
 
-int residual_loss(residual_net *net, nrm_acc *loss, const nrm_real *x, const int *labels, size_t N)
-{
-    return residuali_loss(net, loss, x, labels, N, NRM_TRAIN, 0);
-}
-
 /* ---- backward -------------------------------------------------------------------------------- */
 
 /* d [N][out] is the gradient of y before ReLU; it becomes that of z, and `below` that of x. */

@@ -76,9 +76,6 @@ void residual_free(residual_net *net);
 int residual_gradient(residual_net *net, nrm_acc *loss, const nrm_real *x, const int *labels,
                       size_t N, int track);
 
-/* Forward pass and loss alone, in train mode and without a trace in running statistics. */
-int residual_loss(residual_net *net, nrm_acc *loss, const nrm_real *x, const int *labels, size_t N);
-
 /* v <- keep·v + (g + decay·w), w <- w - rate·v, for all parameters alike. */
 void residual_step(residual_net *net, nrm_real rate, nrm_real keep, nrm_real decay);
 

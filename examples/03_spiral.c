@@ -222,7 +222,7 @@ static int draw(const experiment *e, const training_set *set, const char *path)
     static double epoch[EPOCHS_MAX], mean[EPOCHS_MAX], sd[EPOCHS_MAX];
     const cli_options *o = e->o;
     const double widths[3] = {1, 1, 1.15};
-    plot_figure *f = plot_new(1800, 760);
+    plot_figure *f = plot_new(1600, 680);
     plot_panel *p;
     char text[300];
     size_t i;

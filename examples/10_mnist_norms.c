@@ -437,8 +437,8 @@ static int draw(lab_report *r)
     static const char *const tick_name[5] = {"0.1", "0.2", "0.5", "1", "2"};
     static const lab_page pages[2] = {
         {"At a rate of 0.01 every norm helps, and the first γ matters more than which norm", NULL,
-         2000, 1600},
-        {"Batch norm keeps the inputs of a ReLU around 0", "activations", 2000, 1000,
+         1280},
+        {"Batch norm keeps the inputs of a ReLU around 0", "activations", 800,
          .settings = "The first hidden layer on 1000 test images, γ from U(0,1)", .seeds = 1}};
     const double epochs = lab_quick(r) ? 3 : EPOCHS, lowest = lab_quick(r) ? 0 : 80;
     const double highest = lab_quick(r) ? 0 : 98;

@@ -820,7 +820,7 @@ static int draw(const experiment *e, const verdict v[CLAIMS], const char *path)
 {
     const double heights[3] = {1, 1, 0.55};
     const cli_options *o = e->o;
-    plot_figure *f = plot_new(2200, 2000);
+    plot_figure *f = plot_new(1600, 1450);
     char text[400];
     plot_title(f, "One batch norm over several workers");
     put(text, sizeof text,

@@ -807,9 +807,9 @@ void lab_subtitle(lab_report *r, plot_figure *f, const char *settings, size_t se
                                 lab_quick(r) ? "Settings of a full run: " : "", settings, of));
 }
 
-plot_figure *lab_figure(lab_report *r, const char *title, int width, int height)
+plot_figure *lab_figure(lab_report *r, const char *title, int height)
 {
-    plot_figure *f = plot_new(width, height);
+    plot_figure *f = plot_new(1600, height);
     plot_title(f, title);
     plot_letters(f);
     lab_subtitle(r, f, labi_note(r, "settings"), r->table.seeds);

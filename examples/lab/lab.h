@@ -34,7 +34,7 @@
            static const lab_claim faster = {"9a", "Batch norm trains faster", "Somebody 2015",
                                             "0.1 against 0.3", "lower loss at step 99", "none",
                                             LAB_TRAINING, LAB_SETTING};
-           plot_figure *f = lab_figure(r, "Loss with and without batch norm", 1600, 1000);
+           plot_figure *f = lab_figure(r, "Loss with and without batch norm", 1000);
            plot_panel *p = plot_place(f, 0);
            lab_plot(r, p, 0, "loss", NULL, plot_dashed(PLOT_VERMILLION));
            lab_plot(r, p, 1, "loss", NULL, plot_solid(PLOT_BLUE));
@@ -254,8 +254,9 @@ void lab_check(lab_report *r, int ok, const char *what, const char *found, ...);
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-/* A page with title, subtitle (data, settings, seeds, notices) and footer (the command). */
-plot_figure *lab_figure(lab_report *r, const char *title, int width, int height);
+/* A page of 1600 x height pixels, twice what a reader sees of it, with title, subtitle (data,
+   settings, seeds, notices) and footer (the command). */
+plot_figure *lab_figure(lab_report *r, const char *title, int height);
 
 /* The subtitle again, of a page that does not show all: with settings of its own, and with the
    first `seeds` of the seeds only. */

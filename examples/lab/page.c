@@ -133,7 +133,7 @@ static int pagei_count(const double *relative)
 
 int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t panels)
 {
-    plot_figure *f = lab_figure(r, page->title, page->width, page->height);
+    plot_figure *f = lab_figure(r, page->title, page->height);
     size_t i;
     if (page->settings)
         lab_subtitle(r, f, page->settings, page->seeds ? page->seeds : lab_all_seeds(r));

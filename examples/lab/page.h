@@ -9,7 +9,7 @@
             .line = {{NONE, "loss"}, {BATCH, "loss", .how = LAB_EACH_SEED}},
             .mark = {{LAB_HLINE, .y = 2.3, .text = "chance"}}},
            {.axes = {.col = 1, .heading = "ratio"}, .draw = draw_ratio}};
-       static const lab_page page = {.title = "Batch norm is faster", .width = 1600, .height = 900};
+       static const lab_page page = {.title = "Batch norm is faster", .height = 900};
        return lab_draw(r, &page, panels, LAB_COUNT(panels));
 */
 #ifndef PAGE_OF_PANELS_H
@@ -56,7 +56,7 @@ typedef struct lab_panel {
 
 typedef struct lab_page {
     const char *title, *what; /* it becomes NAME.png, or NAME_what.png                   */
-    int width, height;        /* pixels                                                   */
+    int height;               /* pixels, of a page 1600 pixels wide                        */
     double scale;             /* of text and lines; 0: 1                                  */
     const char *settings;     /* of this page; NULL: the program's                        */
     size_t seeds;             /* how many of the seeds it shows, if settings; 0: all      */

@@ -213,7 +213,7 @@ int report_figure(const report *r, const char *path)
         {"Batch norm, N × 4, mean 100, sd 1", "Layer norm, 4 × D, mean 100, sd 1"}};
     static const char *const labels[2][2] = {
         {"mean / standard deviation", "mean / standard deviation"}, {"batch size N", "features D"}};
-    plot_figure *f = plot_new(2000, 1720);
+    plot_figure *f = plot_new(1600, 1380);
     char footer[160];
     int row, layer;
     plot_title(f, "How exact is a normalized value?");

@@ -161,7 +161,7 @@ static int draw_norms(const bench_table *t, const char *path)
     static const char *const titles[3] = {"forward, training", "backward", "inference"};
     const double widths[2] = {1.9, 1};
     char heading[64];
-    plot_figure *f = plot_new(2400, 2000);
+    plot_figure *f = plot_new(1600, 1330);
     int i, panels = 0;
     plot_scale(f, 0.85);
     captions(f, t, "Batch norm and layer norm beside other implementations", "");
@@ -182,7 +182,7 @@ static int draw_others(const bench_table *t, const char *path)
     static const char *const titles[7] = {"Frozen norm", "Noisy norm",    "ReLU",  "tanh",
                                           "Sigmoid",     "Cross-entropy", "Linear"};
     const double widths[7] = {1, 1, 1, 1, 1, 1, 2.1};
-    plot_figure *f = plot_new(2400, 1300);
+    plot_figure *f = plot_new(1600, 870);
     int i, panels = 0;
     plot_scale(f, 0.8);
     captions(f, t, "The other layers",

@@ -88,7 +88,7 @@ static const lab_claim claim = {"1a",          "The second arm is higher, \"much
 
 static int report(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "A test", 800, 600);
+    plot_figure *f = lab_figure(r, "A test", 1200);
     plot_panel *p = plot_place(f, 0);
     lab_subtitle(r, f, "other settings", 2);
     lab_plot(r, p, 0, "loss", NULL, lab_style("none"));
@@ -420,7 +420,7 @@ static int panels_of_page;
 
 static int report_crowded(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "A test", 1600, 1200);
+    plot_figure *f = lab_figure(r, "A test", 1200);
     int i;
     for (i = 0; i < panels_of_page; i++) plot_place(f, .row = i / 3, .col = i % 3);
     return lab_save(r, f, "crowded");
@@ -488,7 +488,7 @@ static void test_a_plan_runs_nothing(void)
 
 static int report_quick(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "A test", 800, 600);
+    plot_figure *f = lab_figure(r, "A test", 1200);
     lab_subtitle(r, f, "settings", 5); /* of which there are two */
     plot_free(f);
     CHECK(lab_quick(r));

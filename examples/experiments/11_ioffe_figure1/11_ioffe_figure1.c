@@ -462,11 +462,11 @@ static int report(lab_report *r)
 {
     static const lab_page pages[3] = {
         {"With batch norm test accuracy rises sooner, and a sigmoid's inputs keep still",
-         .width = 2200, .height = 980, .scale = 0.86, .widths = {1.15, 1, 1}},
-        {"Batch norm is ahead at other learning rates and first weights too", "settings", 2000,
-         1560, .shared_legend = 1},
-        {"Without batch norm each unit of the last hidden layer wanders further", "units", 2200,
-         980, 0.86}};
+         .height = 710, .scale = 0.86, .widths = {1.15, 1, 1}},
+        {"Batch norm is ahead at other learning rates and first weights too", "settings", 1250,
+         .shared_legend = 1},
+        {"Without batch norm each unit of the last hidden layer wanders further", "units", 710,
+         0.86}};
     static const lab_panel main_page[] = {
         {ACCURACY(0, .heading = "test accuracy", .legend = PLOT_LEGEND_BOTTOM_RIGHT)},
         {FAN(1, "input of one sigmoid, without"), .series = "unit0", .other = 1},

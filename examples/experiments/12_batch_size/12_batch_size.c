@@ -846,7 +846,7 @@ static int page_figure6(lab_report *r)
 {
     static const lab_page page = {
         "In batches of 4 layer norm learns best and batch norm worst; in 128 they are alike", NULL,
-        1600, 1340, .shared_legend = 1, .seeds = 3,
+        1340, .shared_legend = 1, .seeds = 3,
         .settings = "784-256-256-10, ReLU, Adam with learning rate 0.001, batch 128 and 4"};
     const lab_panel panels[] = {
         {.axes = {.heading = "batch 128", IN_128, LOSS}, OF_128, .series = "train_nll",
@@ -875,7 +875,7 @@ static int page_curve(lab_report *r)
     static const char *const names[] = {"0.03", "0.05", "0.1", "0.2", "0.5", "1"};
     static const lab_page page = {
         "Batch norm fails at batch sizes 2 and 4; layer and group norm hardly notice", "curve",
-        1700, 1240, .seeds = 5,
+        1170, .seeds = 5,
         .settings = "784-128-128-10, ReLU, SGD, one pass over 60,000 images; b with three seeds"};
     static const lab_panel panels[] = {
         {.axes = {.heading = "learning rate 0.1·m/128", .x = "batch size m", ERRORS(1.2), LEGEND},

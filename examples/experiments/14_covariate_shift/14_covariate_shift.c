@@ -556,12 +556,12 @@ static int report(lab_report *r)
 {
     static const lab_page pages[4] = {
         {"The shift is no smaller with batch norm, but the gradient keeps its direction better",
-         NULL, 1600, 1120, .shared_legend = 1, .settings = AT("0.1") "; medians of 75 steps"},
-        {"Networks that stand still or take tiny steps have hardly any shift", "slow", 1600, 1120,
+         NULL, 1120, .shared_legend = 1, .settings = AT("0.1") "; medians of 75 steps"},
+        {"Networks that stand still or take tiny steps have hardly any shift", "slow", 1120,
          .shared_legend = 1, .settings = AT("0.01") "; medians of 75 steps"},
         {"In other layers too the gradient keeps its direction better with batch norm", "layers",
-         1600, 1120, .shared_legend = 1, .settings = AT("0.1") "; medians of 75 steps"},
-        {"At the same loss batch norm's gradient turns less under a step", "stage", 1600, 1120,
+         1120, .shared_legend = 1, .settings = AT("0.1") "; medians of 75 steps"},
+        {"At the same loss batch norm's gradient turns less under a step", "stage", 1120,
          .shared_legend = 1, .settings = AT("0.1") "; c, f: a mark for 75 steps of a seed, means "
          "between the thin lines"}};
     lab_judge(r);

@@ -825,10 +825,10 @@ static int page_shift(lab_report *r)
     static const char *const names[3] = {"−1", "0", "1"};
     static const double ends[3] = {-1, 0, 1};
     static const lab_page page[2] = {
-        {"Batch norm ends lower, though at the lower rate its gradients turn more", NULL, 1600,
-         1160, .shared_legend = 1, .settings = SETTINGS "; at 10^{-7} five seeds"},
+        {"Batch norm ends lower, though at the lower rate its gradients turn more", NULL, 1160,
+         .shared_legend = 1, .settings = SETTINGS "; at 10^{-7} five seeds"},
         {"The shift is larger with batch norm at the lower rate, and alike at the higher", "shift",
-         1600, 1160, .shared_legend = 1, .settings = SETTINGS "; at 10^{-7} five seeds"}};
+         1160, .shared_legend = 1, .settings = SETTINGS "; at 10^{-7} five seeds"}};
     static const lab_panel turns[] = {
         LOSS(0, "10^{-6}", FAST), COSINE(0, 1, 9, FAST), COSINE(0, 2, 17, FAST),
         LOSS(1, "10^{-7}", SLOW), COSINE(1, 1, 9, SLOW), COSINE(1, 2, 17, SLOW)};
@@ -855,7 +855,7 @@ static int page_landscape(lab_report *r)
 {
     static const lab_page page = {
         "Only early on does the loss along the gradient vary less with batch norm", "landscape",
-        1600, 1080, .shared_legend = 1, .settings = SETTINGS "; at 10^{-7} five seeds"};
+        1080, .shared_legend = 1, .settings = SETTINGS "; at 10^{-7} five seeds"};
     static const lab_panel panels[] = {LANDSCAPE(0, "10^{-6}", FAST, 2 / 1e-6),
                                        LANDSCAPE(1, "10^{-7}", SLOW, 2 / 1e-7)};
     return lab_draw(r, &page, panels, LAB_COUNT(panels));
@@ -868,7 +868,7 @@ static int page_landscape(lab_report *r)
 static int page_lp(lab_report *r)
 {
     const lab_page page = {
-        "L1, L2 and L∞ end below no norm as well; none is below batch norm", "lp", 1600, 1240,
+        "L1, L2 and L∞ end below no norm as well; none is below batch norm", "lp", 1240,
         .settings = "25 linear layers of 10 x 10, norm after layers 1 to 24, learning rate "
                     "10^{-6}; geometric means of seeds, each with an A of its own; rings: the "
                     "paper's last loss",
@@ -942,13 +942,13 @@ static void draw_ridges(lab_report *r, plot_panel *p, const lab_panel *panel)
 static int page_runs(lab_report *r)
 {
     static const lab_page page = {
-        "A unit's values widen or shrink in the first thousand steps, and then stay", "units", 1600,
-        800, .settings = SETTINGS, .seeds = 1};
+        "A unit's values widen or shrink in the first thousand steps, and then stay", "units", 800,
+        .settings = SETTINGS, .seeds = 1};
     static const lab_panel ridges[] = {
         RIDGES(0, "Layer 9, no norm", NONE, "9"), RIDGES(1, "Layer 9, batch norm", BATCH, "9"),
         RIDGES(2, "Layer 17, no norm", NONE, "17"), RIDGES(3, "Layer 17, batch norm", BATCH, "17")};
     plot_figure *f =
-        lab_figure(r, "Runs come to rest at the loss of the best map of some rank", 1600, 800);
+        lab_figure(r, "Runs come to rest at the loss of the best map of some rank", 800);
     size_t i;
     lab_subtitle(r, f, SETTINGS "; thin lines: the best maps of each rank", lab_seeds(r, L2));
     for (i = 0; i < lab_seeds(r, L2); i++) draw_ranks(r, f, i);

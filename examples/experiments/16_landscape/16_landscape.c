@@ -827,17 +827,17 @@ static const lab_panel units[] = {
 static int report(lab_report *r)
 {
     static const lab_page pages[5] = {
-        {"Along the gradient loss and gradient vary less with batch norm", NULL, 1600, 1120,
+        {"Along the gradient loss and gradient vary less with batch norm", NULL, 1120,
          .shared_legend = 1},
         {"Along the gradient of one run the loss reaches 10 only without a norm, as in VGG", "run",
-         1600, 760, .shared_legend = 1, .settings = RUN "; s = 1/2, 1, 2, 4 times the rate",
+         760, .shared_legend = 1, .settings = RUN "; s = 1/2, 1, 2, 4 times the rate",
          .seeds = 1},
         {"Small steps, random directions: there batch norm is not the smoother one", "sensitivity",
-         1600, 1320},
+         1320},
         {"L1, L2 and L∞ smooth the landscape as batch norm does, and keep means still", "family",
-         1600, 1320},
+         1320},
         {"Without a norm a unit's inputs spread; with batch norm, L1, L2 and L∞ hardly",
-         "histograms", 1600, 700, .shared_legend = 1, .settings = RUN ", layer 7", .seeds = 1}};
+         "histograms", 700, .shared_legend = 1, .settings = RUN ", layer 7", .seeds = 1}};
     lab_check_same_bits(r);
     lab_judge(r);
     return lab_draw(r, &pages[0], medians, LAB_COUNT(medians)) ||

@@ -603,17 +603,17 @@ static int draw_pages(lab_report *r)
 {
     const lab_page sweep = {
         .title = "With batch norm larger learning rates work (600 steps of SGD; crosses: diverged)",
-        .width = 1800, .height = 1350, .scale = 0.85, .seeds = lab_seeds(r, SWEEPS),
+        .height = 1200, .scale = 0.85, .seeds = lab_seeds(r, SWEEPS),
         .settings = "600 steps of plain SGD, batch 128, standardized pixels; 0.9: what counts as "
                     "working; crosses: diverged"};
     const lab_page schedule = {
         .title = "R27: only with batch norm does a large learning rate work", .what = "schedule",
-        .width = 1800, .height = 1350, .heights = {2.2, 1}, .seeds = lab_seeds(r, B_LOW),
+        .height = 1200, .heights = {2.2, 1}, .seeds = lab_seeds(r, B_LOW),
         .settings = "R27: 784-64, 27 residual blocks of 2 layers, 10; SGD with momentum 0.9, the "
                     "rate divided by 10 at 50 and 75 % of the steps"};
     const lab_page step = {
         .title = "R27, P20: without batch norm a smaller step raises the loss; M13: it does not",
-        .what = "step", .width = 1800, .height = 1350, .scale = 0.85,
+        .what = "step", .height = 1200, .scale = 0.85,
         .seeds = lab_seeds(r, RS_BATCH), .shared_legend = 1,
         .settings = "Loss of a mini-batch after a step of this size along its gradient, over that "
                     "before; shaded: read off the paper"};

@@ -710,7 +710,7 @@ static const lab_panel noise_panels[] = {
      .draw = draw_worth}};
 static const lab_page noise_page = {
     .title = "Gradient noise falls as 1/batch, and batch norm adds a bias",
-    .width = 1900, .height = 1500, .scale = 0.7,
+    .height = 1260, .scale = 0.7,
     .settings = "784-100x6-10 ReLU, SGD. a to d: after 200 steps with learning rate 0.1 and batch "
                 "128, the whole set is 2000 images; e, f: from the start to a loss of 0.3"};
 
@@ -728,7 +728,7 @@ static const lab_panel worth_panels[] = {
      .draw = draw_cost}};
 static const lab_page worth_page = {
     .title = "Larger batches save steps up to a size, then only cost images", .what = "worth",
-    .width = 1900, .height = 800, .scale = 0.7,
+    .height = 670, .scale = 0.7,
     .settings = "784-100x6-10 ReLU, SGD from the start to a loss of 0.3 on 1000 training images, "
                 "the best of six learning rates for each batch size"};
 /* clang-format on */

@@ -811,8 +811,7 @@ static int page_maps(lab_report *r)
 {
     static const lab_page page = {
         "With weights 20 times too large tanh saturates; with batch norm it does not",
-        .width = 2000,
-        .height = 1180,
+        .height = 880,
         .settings = "784-200x6-10 tanh, W ~ N(0, 20²/in), SGD with learning rate 0.1, batch 128, "
                     "600 steps; 100 units across, 100 images down; white: |h| > 0.97; below: how "
                     "much of the layer is white, and dead units",
@@ -891,7 +890,7 @@ static const char *const step_names[4] = {"0", "200", "400", "600"};
 static int page_numbers(lab_report *r)
 {
     static const lab_page page = {
-        "Batch norm makes tanh networks train at any gain", "numbers", 1900, 1560,
+        "Batch norm makes tanh networks train at any gain", "numbers", 1310,
         0.7};
     const lab_panel panels[] = {
         {.axes = {.heading = "Saturated at the start", .y = "fraction saturated",
@@ -996,7 +995,7 @@ static int page_others(lab_report *r)
     static const char *const names[3] = {"layer 1", "layer 2", "layer 3"};
     static const double at[3] = {1, 2, 3};
     static const lab_page page = {
-        "Large steps kill ReLU units without batch norm, and none with it", "others", 1900, 1560,
+        "Large steps kill ReLU units without batch norm, and none with it", "others", 1320,
         0.7,
         .settings = "SGD. ReLU: W ~ N(0, 2/in); sigmoid: Glorot's uniform W, learning rate 0.5, "
                     "1200 steps; 5-100-5: W ~ N(0, 1), points of our own"};

@@ -494,7 +494,7 @@ static int report(lab_report *r)
                                         "10^{50}"};
     const int quick = lab_quick(r);
     const lab_page page = {"Layer norm carries a gradient over 500 steps where the input is weak",
-                           .width = 1800, .height = 2000};
+                           .height = 1780};
     const lab_panel panels[] = {
         {GRADIENT(0, 0, "plain, and with layer norm", WIDE, .legend = PLOT_LEGEND_BOTTOM_LEFT),
          .other = 5},

@@ -484,9 +484,9 @@ static void draw_growth(lab_report *r, plot_panel *p, const lab_panel *panel)
 static int report(lab_report *r)
 {
     static const lab_page pages[2] = {
-        {"Each norm is blind to its own row of changes, and to no other", NULL, 1800, 1300},
-        {"Weights that do not matter have gradients at right angles to them", "gradients", 2000,
-         1050, .widths = {1.35, 1}}};
+        {"Each norm is blind to its own row of changes, and to no other", NULL, 1160},
+        {"Weights that do not matter have gradients at right angles to them", "gradients", 840,
+         .widths = {1.35, 1}}};
     static const lab_panel outputs[] = {
         {.axes = {.heading =
                       "largest change of a logit / largest logit, ε → 0 (✓: < 10^{-12})",

@@ -563,9 +563,9 @@ static int report(lab_report *r)
         DENSITY(SIGMOID, "sigmoid"), DENSITY(TANH, "tanh")};
     const lab_page pages[2] = {
         {"Before or after the activation: little matters for ReLU, more for tanh and sigmoid", NULL,
-         2000, 1400},
-        {"Only after the activation does the next layer get mean 0 and variance 1", "moments", 2000,
-         1400, .seeds = lab_seeds(r, 0), .settings = "784-100x6-10, standardized pixels, Glorot "
+         1120},
+        {"Only after the activation does the next layer get mean 0 and variance 1", "moments", 1120,
+         .seeds = lab_seeds(r, 0), .settings = "784-100x6-10, standardized pixels, Glorot "
          "initialisation, SGD with learning rate 0.1, batch 128, after 5 epochs; 1000 images in "
          "train mode", .shared_legend = 1}};
     lab_judge(r);

@@ -1126,13 +1126,12 @@ static double check_gdnp(void)
 static int report(lab_report *r)
 {
     const lab_page pages[2] = {
-        {"Batch norm takes 2 % of the gradient: the theorems hold, and say little here", NULL, 1600,
-         1040,
+        {"Batch norm takes 2 % of the gradient: the theorems hold, and say little here", NULL, 1040,
          .settings = "784-100x6-10, ReLU, six epochs of SGD 0.1, batch 128, layer 3; all units of "
                      "all seeds; in double",
          .seeds = lab_seeds(r, NONE)},
         {"Length apart from direction helps; batch norm with a constant rate does not", "length",
-         1600, 1160,
+         1160,
          .settings = "a, b: least squares in 20 dimensions, a line for each of 20 seeds; c, d: "
                      "784-100x6-10, ReLU, SGD 0.1; means, lowest and highest",
          .seeds = lab_seeds(r, BATCH)}};

@@ -728,10 +728,10 @@ static int report(lab_report *r)
 {
     static const lab_page pages[3] = {
         {"Between the solutions of two optimizers: a barrier without norm, none with batch norm",
-         NULL, 1800, 1150, .scale = 0.78, .shared_legend = 1},
+         NULL, 1020, .scale = 0.78, .shared_legend = 1},
         {"Between two starts the barrier is ten and more times the loss, from one start 12 % at "
-         "most", "barriers", 1800, 1280, 0.78},
-        {"Optimizers end in different places of one valley", "triangles", 1800, 1150, 0.78,
+         "most", "barriers", 1140, 0.78},
+        {"Optimizers end in different places of one valley", "triangles", 1020, 0.78,
          "Loss on 5000 training images, on the plane through three solutions from one start", 1}};
     const int all = !lab_quick(r);
     const lab_panel curves[] = {

@@ -796,7 +796,7 @@ static const lab_panel panels[] = {
      .draw = draw_distances}};
 static const lab_page page = {
     .title = "In batches of 4 the biased variance is nearer to the population's than the unbiased",
-    .width = 2000, .height = 1500, .scale = 0.88,
+    .height = 1200, .scale = 0.88,
     .settings = "784-64-128-10, ReLU, batch norm before it, SGD with learning rate 0.05; a to d: "
                 "batches of 128, 10 epochs, five seeds; e: of 8 and 4, 7500 steps"};
 
@@ -815,7 +815,7 @@ static const lab_panel variance_panels[2] = {
 static int page_one_pass(lab_report *r)
 {
     plot_figure *f =
-        lab_figure(r, "E[x²] - μ² fails in 32 bits from an offset of some hundreds on", 2000, 1000);
+        lab_figure(r, "E[x²] - μ² fails in 32 bits from an offset of some hundreds on", 800);
     plot_subtitle(f, lab_format(r,
                                 "%u trials for each offset, everything in 32 bits; normlayers.h "
                                 "takes one pass from a pivot. Around 100,000 the numbers "

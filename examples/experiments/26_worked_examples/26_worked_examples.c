@@ -952,18 +952,18 @@ static int report(lab_report *r)
 {
     const lab_page chain_page = {
         "At a large rate the inputs of the last neuron move away; behind batch norm they stay",
-        NULL, 1800, 1120, 0.84, "A chain of three neurons, one example (a to c) or four (d, e)",
+        NULL, 1000, 0.84, "A chain of three neurons, one example (a to c) or four (d, e)",
         .seeds = 1, .widths = {1, 1, 1.3}};
     const lab_page product_page = {
-        "The gradient of a product does not know the second order of its step", "product", 1800,
-        700, 0.84, "A product of five weights", .seeds = 1};
+        "The gradient of a product does not know the second order of its step", "product", 620,
+        0.84, "A product of five weights", .seeds = 1};
     const lab_page scaling_page = {
         "Standardized, one outlier stands out; equalized, a digit's grey values are not uniform",
-        "scaling", 1800, 1040, 0.84, "Ten people, the child as a ring; the first test image",
+        "scaling", 920, 0.84, "Ten people, the child as a ring; the first test image",
         .seeds = 1, .heights = {1, 1.35}};
     const lab_page shift_page = {
-        "The best line moves with the inputs; a large step is lost when they move", "shift", 1800,
-        1360, 0.84,
+        "The best line moves with the inputs; a large step is lost when they move", "shift", 1210,
+        0.84,
         "a, b: a line fitted to y = x² + noise around -1 and around 1; c: the loss after a "
         "unit's step on the old inputs and on moved ones; d to f: one game at rate 5",
         .seeds = lab_seeds(r, CHASE), .heights = {1, 1.15}};

@@ -642,7 +642,7 @@ static void draw_starts(lab_report *r, plot_panel *p, const lab_panel *panel)
      .line = {{ARM(BAD, NONE), series, "none"}, {ARM(BAD, BATCH), series, "batch norm"},           \
               {ARM(BAD, LAYER), series, "layer norm"}}}
 static const lab_page sensitivity_page = {
-    "A norm forgives a bad start: scales, a bad batch, a bad point", NULL, 1600, 1120,
+    "A norm forgives a bad start: scales, a bad batch, a bad point", NULL, 1120,
     .shared_legend = 1,
     .settings = "784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 600 steps; a, c to e "
                 "with five seeds"};
@@ -720,7 +720,7 @@ static void draw_descents(lab_report *r, plot_panel *p, const lab_panel *panel)
               .y_scale = PLOT_LOG10, .y_range = {0.1, 100}},                                       \
      .draw = draw_descents, .arm = norm}
 static const lab_page slices_page = {
-    "A plane through the weights, and three descents in it: the first seed", "slices", 1760, 1200,
+    "A plane through the weights, and three descents in it: the first seed", "slices", 1090,
     .shared_legend = 1, .heights = {1.25, 1}, .seeds = 1,
     .settings = "784-100x6-10, ReLU, Glorot, after 100 steps of SGD with rate 0.1, batch 128"};
 static const lab_panel slices[] = {

@@ -421,7 +421,7 @@ static int page_mates(lab_report *r)
 {
     const int all = !lab_quick(r);
     const lab_page page = {
-        "What a network makes of an image varies with its batch mates, like 1/√m", NULL, 1800, 860,
+        "What a network makes of an image varies with its batch mates, like 1/√m", NULL, 760,
         .settings = "784-100x6-10, ReLU, trained; one test image in batches with other images, "
                     "drawn again and again",
         .seeds = lab_seeds(r, MATES)};
@@ -494,7 +494,7 @@ static int page_gap(lab_report *r)
 {
     const int all = !lab_quick(r);
     const lab_page page = {
-        "Trained on 2000 images, batch norm and none end within a point", "gap", 1600, 800,
+        "Trained on 2000 images, batch norm and none end within a point", "gap", 800,
         .settings = "784-100x6-10, ReLU, 20 epochs of SGD on 2000 images, batches of 32",
         .seeds = lab_seeds(r, GAP_NONE), .shared_legend = 1};
     const lab_panel panels[] = {
@@ -507,7 +507,7 @@ static int page_gap(lab_report *r)
 static int page_conv(lab_report *r)
 {
     const lab_page page = {
-        "In a small convolutional network no norm is far ahead at rate 0.1", "conv", 1800, 860,
+        "In a small convolutional network no norm is far ahead at rate 0.1", "conv", 760,
         .settings = "8 and 16 channels 3x3, ReLU, one epoch of 12,000 images, batches of 32; "
                     "bars: means and standard deviations; group, layer, instance, c: five seeds",
         .seeds = lab_seeds(r, GAP_NONE), .widths = {1, 1.1, 0.7}};

@@ -550,7 +550,7 @@ static void draw_depth(lab_report *r, plot_panel *p, const lab_panel *panel)
      .draw = draw_depth, .arm = of, .series = what} /* with room for the legend */
 static const lab_page beginning_page = {
     "Without batch norm channels and gradients of R27 grow with depth (a to c: seed 11)", NULL,
-    1600, 1080, .scale = 0.92};
+    1080, .scale = 0.92};
 static const lab_panel beginning[] = {
     HISTOGRAM(0, RB, "R27, batch norm: layer 28 of 56"),
     HISTOGRAM(1, RN, "R27, no norm: layer 28 of 56"),
@@ -561,7 +561,7 @@ static const lab_panel beginning[] = {
     DEPTH(2, PN, "s", "P20: channel deviations", "hidden layer", "channel deviation", -5.8, 0.4,
           BOTTOM_LEFT)};
 static const lab_page outputs_page = {
-    "Without batch norm all examples of the batch push the same class of R27", "outputs", 1600, 720,
+    "Without batch norm all examples of the batch push the same class of R27", "outputs", 720,
     0.92, "Networks at initialization, one batch of 128; a to c: seed 11; d: BN is batch norm",
     .widths = {1, 1, 1.3}};
 static const lab_panel outputs[] = {
@@ -631,7 +631,7 @@ static int draw_step(lab_report *r)
 {
     const double loss = fmax(10, lab_summary(r, RN, "loss", 100).max);
     const lab_page page = {
-        "Without batch norm one step at rate 0.1 kills or explodes channels", "step", 1600, 1200,
+        "Without batch norm one step at rate 0.1 kills or explodes channels", "step", 1200,
         .settings = "R27: 27 residual blocks of 2 layers, Glorot, at initialization; one batch of "
                     "128; a to c: seed 11, grey: 0 for all examples; d, e: first, middle, last "
                     "block or layer", .seeds = lab_seeds(r, RN)};
@@ -694,7 +694,7 @@ static int draw_plain(lab_report *r)
     static const double at[4] = {5, 10, 20, 50};
     static const char *const tick[4] = {"5", "10", "20", "50"};
     static const lab_page page = {
-        "In plain networks it is batch norm that makes gradients explode", "plain", 1600, 1300,
+        "In plain networks it is batch norm that makes gradients explode", "plain", 1300,
         0.95};
     const lab_panel panels[] = {
         {GRADIENTS(0, 0, "Plain, 20 hidden layers"),

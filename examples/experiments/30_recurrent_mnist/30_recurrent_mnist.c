@@ -785,7 +785,7 @@ static const char *const scale_name[SCALES] = {"0.5", "1", "1.5", "2.5", "4"};
               .y_range = {0, 1}, .legend = PLOT_LEGEND_##where},                                   \
      .draw = draw_accuracy, .arm = group, .series = "test_accuracy", .value = LAB_LAST}
 static const lab_page training_page = {
-    "Layer norm stops exploding gradients and trains from any start", NULL, 2000, 1250};
+    "Layer norm stops exploding gradients and trains from any start", NULL, 1000};
 static const lab_panel training_panels[] = {
     FAN(PLAIN, "plain, at the start", draw_named),
     FAN(LAYER, "layer norm, at the start", draw_scales),
@@ -808,7 +808,7 @@ static const lab_panel training_panels[] = {
      .draw = draw_scales, .arm = FIRST(TANH_SLOW, net), .series = "start_silent",                  \
      .value = LAB_POWERS}
 static const lab_page dynamics_page = {
-    "With layer norm the states neither die nor explode", "dynamics", 2000, 1250};
+    "With layer norm the states neither die nor explode", "dynamics", 1000};
 static const lab_panel dynamics_panels[] = {
     READING(PLAIN, "plain"), READING(LAYER, "layer norm"),
     {.axes = {0, 2, .heading = "states beyond ±0.97", AGAINST, .y = "share of states",

@@ -1007,14 +1007,13 @@ static int report(lab_report *r)
                   {SETTLE, "move_beta", "β", {lab_level(1, 3), .dash = PLOT_DASHDOT}},
                   {SETTLE, "move_weights", "weights", {PLOT_INK, .dash = PLOT_DOTTED}}}}};
     const lab_page first = {
-        "What the sources say in passing", .width = 2000, .height = 1500,
+        "What the sources say in passing", .height = 1200,
         .settings = "a to d: skewed, correlated data, 64 examples of 12 features, no ε, first "
                     "seed; e: 784-100-100-10, ReLU, SGD with learning rate 0.1, batches of 128, "
                     "bad batch at step 300",
         .seeds = lab_seeds(r, BATCH)};
     const lab_page second = {
-        "Whitened inputs train faster and generalize worse; γ and β slow down", "inputs", 2000,
-        1500,
+        "Whitened inputs train faster and generalize worse; γ and β slow down", "inputs", 1200,
         .settings = "a to c: 784-100-10, ReLU, 10,000 images, 3 epochs of SGD, batches of 128; "
                     "d: 784-100-100-10 with batch norm, rate 0.1, 20 epochs of the same images, "
                     "5 seeds",

@@ -540,8 +540,8 @@ static const lab_panel noise[] = {OF_NOISE(BY_BATCH, OVER_BATCHES), OF_NOISE(BY_
 static int page_runs(lab_report *r)
 {
     static const lab_page page = {
-        "The flatter a run ends, the lower its test error; and the lower its loss", "runs", 1600,
-        1180, .shared_legend = 1};
+        "The flatter a run ends, the lower its test error; and the lower its loss", "runs", 1180,
+        .shared_legend = 1};
     const double all = lab_quick(r) ? 0 : 1; /* of a quick run the data say */
 #define ERROR_OVER(place, title, label, of, lo, hi)                                                \
     {.axes = {.row = 1, .col = place, .heading = title, .x = title " " label,                      \
@@ -569,7 +569,7 @@ static int report(lab_report *r)
 {
     static const lab_page page = {
         "Small batches and, with batch norm, large rates end in flatter and better minima",
-        .width = 1600, .height = 1180, .shared_legend = 1};
+        .height = 1180, .shared_legend = 1};
     lab_judge(r);
     check_runs(r);
     return lab_draw(r, &page, noise, LAB_COUNT(noise)) || page_runs(r);

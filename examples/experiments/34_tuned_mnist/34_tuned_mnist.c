@@ -675,11 +675,11 @@ static void print_results(lab_report *r)
 static int report(lab_report *r)
 {
     /* clang-format off */
-    lab_page rates = {.width = 2000, .height = 1640};
-    lab_page time = {.what = "time", .width = 2000, .height = 900,
+    lab_page rates = {.height = 1310};
+    lab_page time = {.what = "time", .height = 720,
                      .settings = "Each network at its own best rate, batches of 512"};
-    lab_page sizes = {"Batch norm is ahead from 16 examples on, and behind with 4", "batches", 2000,
-                      900, .settings = "One epoch of 55,000 images, each network at the best of "
+    lab_page sizes = {"Batch norm is ahead from 16 examples on, and behind with 4", "batches", 720,
+                      .settings = "One epoch of 55,000 images, each network at the best of "
                                        "six rates for each size"};
     /* clang-format on */
     if (read_seconds()) return -1;

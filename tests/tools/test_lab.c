@@ -386,7 +386,7 @@ static int report_from_tables(lab_report *r)
          .line = {{1, "loss", .how = LAB_ONE_SEED}},
          .draw = draw_more,
          .series = "loss"}};
-    static const lab_page page = {"Tables", "tables", 800, 600, 0.8, .widths = {1, 2}};
+    static const lab_page page = {"Tables", "tables", 1200, 0.8, .widths = {1, 2}};
     lab_judge(r);
     lab_check_same_bits(r); /* of a full table it has nothing to say */
     return lab_draw(r, &page, panels, LAB_COUNT(panels));

@@ -278,6 +278,8 @@ static const char *judgei_value(lab_report *r, const judgei_told *told, const ch
         *end += n + 1;
     }
     if (i >= told->n) return "";
+    if (*at == '$' && strncmp(how, "100 ", 4) == 0)
+        return lab_pm(r, lab_times(a, 100), atoi(how + 4));
     if (*at == '$' && *how) return lab_pm(r, a, atoi(how));
     if (*at == '$' && !told->exact[i]) return lab_pm(r, a, told->decimals);
     s = lab_describe(a);

@@ -25,9 +25,10 @@
        LAB_PARTS({LAB_LESS, BATCH, NONE, "loss", 50}, {LAB_LESS, LAYER, NONE, "loss", 50}),
        .decimals = 3, .say = "batch norm $1, layer norm $3, none $2"
 
-   $1[2] has two decimals. After # stand the mean, or the largest or the smallest of the seeds, a
-   hundred times it or ten to its power, and a format: #1[%.1e], #1[max 100 %.1f], #1[10^%.2g];
-   #2-1[10^%.2g] is of the differences, #2/1[%.1f] the one mean over the other.
+   $1[2] has two decimals, $1[100 2] tells it in per cent. After # stand the mean, or the largest or
+   the smallest of the seeds, a hundred times it or ten to its power, and a format: #1[%.1e],
+   #1[max 100 %.1f], #1[10^%.2g]; #2-1[10^%.2g] is of the differences, #2/1[%.1f] the one mean over
+   the other.
 */
 #ifndef JUDGE_H
 #define JUDGE_H

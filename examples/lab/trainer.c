@@ -82,22 +82,25 @@ static int traineri_all(trainer *t)
         if (!rc && plan->look && t->looked_at && t->step % plan->every == 0) rc = plan->look(t);
         if (t->looked_at) lab_progress(t->run, (double)t->step / (double)plan->steps);
     }
-    if (rc >= 0 && plan->end && t->looked_at) rc = plan->end(t);
     return rc < 0 ? -1 : 0;
 }
 
 int trainer_twice(lab_run *run, const trainer_plan *plan, const char *series)
 {
-    trainer t, again;
-    int failed = trainer_open(&t, run, plan) || traineri_all(&t);
-    if (!failed && series) {
-        failed = trainer_open(&again, run, plan);
-        again.looked_at = 0;
-        if (!failed) failed = traineri_all(&again);
-        if (!failed) lab_record(run, series, 0, training_same_bits(t.net, again.net));
-        trainer_close(&again);
+    trainer bare, t;
+    int same = 0, failed = 0;
+    memset(&bare, 0, sizeof bare);
+    if (series) {
+        failed = trainer_open(&bare, run, plan);
+        bare.looked_at = 0;
+        if (!failed) failed = traineri_all(&bare);
     }
+    if (trainer_open(&t, run, plan) || failed || traineri_all(&t)) failed = -1;
+    if (!failed && series) same = training_same_bits(t.net, bare.net);
+    if (!failed && plan->end) failed = plan->end(&t) < 0;
+    if (!failed && series) lab_record(run, series, 0, same);
     trainer_close(&t);
+    trainer_close(&bare);
     return failed ? -1 : 0;
 }
 

@@ -2,7 +2,7 @@
 
    A plan says which network, on which data, for how many steps, and when it is looked at. A look
    may record what it likes and must leave the training as it was: in quick runs the training is
-   done once more without looks, and "same_bits" records whether it ends with the same bits
+   done without looks first, and "same_bits" records whether both end with the same bits
    (lab_check_same_bits judges it). An example:
 
        static nrm_mlp_spec network(trainer *t)
@@ -64,7 +64,7 @@ typedef struct trainer_plan {
     int (*begin)(trainer *t);            /* or null: before the first step                   */
     int (*after)(trainer *t);            /* or null: after each step, looked at or not       */
     int (*look)(trainer *t);             /* or null: at every `every` steps                  */
-    int (*end)(trainer *t);              /* or null: of the training that was looked at      */
+    int (*end)(trainer *t); /* or null: after the training that was looked at; may change the net */
     /* or null, nrm_mlp_train_step: a step on t->order, with a status of the header. If t->looked_at
        it may look too */
     int (*learn)(trainer *t, nrm_acc *loss);
@@ -72,7 +72,7 @@ typedef struct trainer_plan {
     size_t batch, least, steps, every; /* batches shorter than `least` are passed over       */
     uint64_t seed;                     /* of weights and noise; 0: the run's                  */
     int look_first;                    /* 1: a look before the first step too                 */
-    int no_repeat; /* 1: without the second training of quick runs                         */
+    int no_repeat; /* 1: without the other training of quick runs                          */
     void *context; /* the caller's                                                         */
 } trainer_plan;
 
@@ -90,13 +90,13 @@ int trainer_steps(trainer *t, size_t n);
 /* On a data set with running statistics; loss may be null. nan after an error. */
 double trainer_accuracy(trainer *t, const training_set *set, double *loss);
 
-/* A whole training, and in a quick run the second one. 0, or -1. Hooks return 0, -1 if they failed,
-   or 1 to end the training. One that diverges (NRM_NONFINITE) ends, but for `after`, which may set
-   t->status to NRM_OK. */
+/* A whole training, and in a quick run the other one before it. 0, or -1. Hooks return 0, -1 if
+   they failed, or 1 to end the training. One that diverges (NRM_NONFINITE) ends, but for `after`,
+   which may set t->status to NRM_OK. */
 int trainer_run(lab_run *run, const trainer_plan *plan);
 
-/* A whole training and, whether quick or not, a second one without looks: whether both end with the
-   same bits is recorded as `series`. */
+/* A whole training and, whether quick or not, one without looks before it: whether both end with
+   the same bits is recorded as `series`. */
 int trainer_twice(lab_run *run, const trainer_plan *plan, const char *series);
 
 #endif /* TRAINER_H */

@@ -455,6 +455,28 @@ static void test_eigenvalues(void)
     CHECK_NEAR(alone[0] * alone[3], 3, 1e-12);
 }
 
+static void test_whitening(void)
+{
+    const double x[8] = {1, 2, 3, 5, 4, 1, 7, 9};
+    double y[8], c[4], l[9] = {4, 2, 6, 2, 5, 5, 6, 5, 11}, w[9] = {0};
+    size_t i, j, k;
+    CHECK(matrix_whiten(y, x, 4, 2) > 0);
+    (void)matrix_covariance(c, y, 4, 2, 0);
+    CHECK_NEAR(c[0], 1, 1e-12);
+    CHECK_NEAR(c[1], 0, 1e-12);
+    CHECK_NEAR(c[3], 1, 1e-12);
+    CHECK_NEAR(y[0] + y[2] + y[4] + y[6], 0, 1e-12);
+    matrix_cholesky(l, 3); /* 2; 1 2; 3 1 1 */
+    CHECK_NEAR(l[3] + 10 * l[4] + 100 * l[6] + 1000 * l[7] + 10000 * l[8], 11321, 1e-9);
+    matrix_invert_lower(w, l, 3);
+    for (i = 0; i < 3; i++)
+        for (j = 0; j <= i; j++) {
+            double sum = 0;
+            for (k = j; k <= i; k++) sum += w[i * 3 + k] * l[k * 3 + j];
+            CHECK_NEAR(sum, i == j ? 1 : 0, 1e-12);
+        }
+}
+
 /* Seeds go through tables as numbers: beyond 2^53 two of them would be one. */
 static void test_seeds_out_of_range(void)
 {
@@ -570,6 +592,7 @@ int main(void)
     RUN(test_claims_and_panels_as_tables);
     RUN(test_a_seventh_panel_is_refused);
     RUN(test_eigenvalues);
+    RUN(test_whitening);
     RUN(test_seeds_out_of_range);
     RUN(test_a_path_that_is_too_long);
     RUN(test_a_plan_runs_nothing);

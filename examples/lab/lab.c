@@ -415,6 +415,13 @@ static int labi_can_write(const labi_lab *lab, const char *folder)
     return 0;
 }
 
+static int labi_run_in_turn(labi_lab *lab)
+{
+    size_t done, i = 0;
+    while (i < lab->missing_count && labi_job(lab, i, &done) == 0) i++;
+    return i < lab->missing_count ? -1 : 0;
+}
+
 static int labi_run_missing(labi_lab *lab, const char *out)
 {
     const jobs_plan plan = {.count = lab->missing_count,
@@ -429,6 +436,7 @@ static int labi_run_missing(labi_lab *lab, const char *out)
     if (lab->missing_count == 0) return 0;
     if (!labi_can_write(lab, out) || !labi_can_write(lab, lab->runs_folder)) return -1;
     if (lab->program->prepare && lab->program->prepare(&lab->data, lab->options.quick)) return -1;
+    if (lab->program->uses & LAB_IN_TURN) return labi_run_in_turn(lab);
     lab->started = lab->spoke = labi_clock();
     cli_progress_start(&lab->progress, lab->program->name, NULL, lab->units, lab->options.quiet);
     failed = jobs_run(&plan, err);
@@ -813,9 +821,11 @@ plot_figure *lab_figure(lab_report *r, const char *title, int height)
     plot_title(f, title);
     plot_letters(f);
     lab_subtitle(r, f, labi_note(r, "settings"), r->table.seeds);
-    plot_footer(f, lab_format(r, "%s %s, make reproduce ONLY=%.2s%s", r->program->name,
-                              labi_note(r, "version"), r->program->name,
-                              lab_quick(r) ? " QUICK=1" : ""));
+    plot_footer(f, r->program->command
+                       ? r->program->command
+                       : lab_format(r, "%s %s, make reproduce ONLY=%.2s%s", r->program->name,
+                                    labi_note(r, "version"), r->program->name,
+                                    lab_quick(r) ? " QUICK=1" : ""));
     return f;
 }
 

@@ -107,7 +107,10 @@ void lab_progress(lab_run *run, double fraction);
 
 typedef struct lab_report lab_report;
 
-enum { LAB_USES_DATA = 1 }; /* lab_program.uses: MNIST, or what stands in for it */
+enum {                    /* lab_program.uses */
+       LAB_USES_DATA = 1, /* MNIST, or what stands in for it                         */
+       LAB_IN_TURN = 2    /* runs one after the other, all in the program's process */
+};
 
 typedef struct lab_program {
     const char *name;     /* "16_landscape"                                                    */
@@ -125,6 +128,7 @@ typedef struct lab_program {
     const struct lab_claim *claim;     /* for lab_judge (judge.h), or null                       */
     size_t claims;
     plot_style (*look)(size_t arm); /* or null: of the arms' lines, for lab_draw (page.h)     */
+    const char *command; /* printed under figures; null: make reproduce                      */
 } lab_program;
 
 #define LAB_COUNT(array) (sizeof(array) / sizeof(array)[0])

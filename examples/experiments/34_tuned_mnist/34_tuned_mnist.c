@@ -182,26 +182,28 @@ static int time_steps(const dataset *d)
 {
     static double taken[ARMS][ROUNDS];
     static trainer t[ARMS];
-    setting s = {"", 0.1, {0}, 0, 0};
+    static lab_run r[ARMS];
+    setting s = {.rate = 0.1};
     const trainer_plan plan = {
         .network = network, .set = &train, .batch = BATCH, .least = BATCH, .context = &s};
-    lab_run r[ARMS];
-    size_t n, k, opened = 0;
+    size_t n, k, steps;
     int failed = prepare(d, 0);
-    memset(r, 0, sizeof r);
-    for (; opened < ARMS && !failed; opened++) {
-        r[opened].arm = opened;
-        r[opened].seed = 1;
-        failed = trainer_open(&t[opened], &r[opened], &plan);
+    for (n = 0; n < ARMS && !failed; n++) {
+        r[n].arm = n;
+        r[n].seed = 1;
+        failed = trainer_open(&t[n], &r[n], &plan);
     }
+    steps = train.n / BATCH;
     for (k = 0; k < ROUNDS; k++)
         for (n = 0; n < ARMS && !failed; n++) {
             const clock_t start = clock();
-            failed = trainer_steps(&t[n], train.n / BATCH) || t[n].status;
-            taken[n][k] = (double)(clock() - start) / CLOCKS_PER_SEC / (double)(train.n / BATCH);
+            failed = trainer_steps(&t[n], steps) || t[n].status;
+            taken[n][k] = (double)(clock() - start) / CLOCKS_PER_SEC / (double)steps;
         }
-    for (n = 0; n < opened; n++) trainer_close(&t[n]);
-    for (n = 0; n < ARMS && !failed; n++) seconds[n] = stats_median(taken[n], ROUNDS);
+    for (n = 0; n < ARMS; n++) {
+        seconds[n] = stats_median(taken[n], ROUNDS);
+        trainer_close(&t[n]);
+    }
     return failed;
 }
 
@@ -219,19 +221,20 @@ static void note_processor(csv_table *t)
 
 static int measure(void)
 {
-    char err[DATASET_ERR_MAX + CSV_ERR_MAX];
+    char err[DATASET_ERR_MAX];
+    const char *why = err;
     csv_origin origin = {.program = "34_tuned_mnist --time", .version = NRM_VERSION};
     dataset d;
     csv_table t;
     size_t n;
-    int failed;
-    if (dataset_load(&d, NULL, 1, 0, 0, err)) {
-        fprintf(stderr, "%s\n", err);
+    if (dataset_load(&d, NULL, 1, 0, 0, err) == 0)
+        why = d.synthetic      ? "no MNIST here (`make mnist` fetches it)"
+              : time_steps(&d) ? "a step failed"
+                               : NULL;
+    if (why) {
+        fprintf(stderr, "34_tuned_mnist: %s\n", why);
         return 1;
     }
-    (void)snprintf(err, sizeof err, "34_tuned_mnist: %s",
-                   d.synthetic ? "no MNIST here (`make mnist` fetches it)" : "a step failed");
-    failed = d.synthetic || time_steps(&d);
     origin.data = d.name;
     origin.data_hash = d.hash;
     csv_begin(&t);
@@ -244,42 +247,28 @@ static int measure(void)
         csv_real(&t, lab_round(seconds[n], 4));
         csv_end_row(&t);
     }
-    failed = failed || csv_save(&t, SECONDS, err);
-    if (failed) fprintf(stderr, "%s\n", err);
-    csv_end(&t);
     dataset_free(&d);
-    return failed ? 1 : 0;
+    return csv_finish(&t, SECONDS) ? 1 : 0;
 }
 
-/* Has the table one row for each network, in their order, with a time above 0? */
-static int take_seconds(const csv_data *d, char *err)
-{
-    char *const *id = csv_texts(d, seconds_columns[0], err);
-    const double *value = id ? csv_numbers(d, seconds_columns[1], err) : NULL;
-    size_t n;
-    if (!value) return -1;
-    (void)snprintf(err, CSV_ERR_MAX, "not one time above 0 for each network");
-    if (d->rows != ARMS) return -1;
-    for (n = 0; n < ARMS; n++) {
-        if (strcmp(id[n], arms[n].id) != 0 || !(value[n] > 0 && value[n] < 1e6)) return -1;
-        seconds[n] = value[n];
-    }
-    return 0;
-}
-
+/* One time above 0 for each network, in their order. */
 static int read_seconds(void)
 {
     char err[CSV_ERR_MAX];
     csv_data d;
-    int failed = csv_load(SECONDS, &d, err);
-    if (!failed) {
-        failed = take_seconds(&d, err);
-        csv_release(&d);
+    char *const *id = csv_load(SECONDS, &d, err) ? NULL : csv_texts(&d, seconds_columns[0], err);
+    const double *value = id ? csv_numbers(&d, seconds_columns[1], err) : NULL;
+    size_t n;
+    if (value) (void)snprintf(err, sizeof err, "not one time above 0 for each network");
+    for (n = 0; value && d.rows == ARMS && n < ARMS; n++) {
+        if (strcmp(id[n], arms[n].id) != 0 || !(value[n] > 0)) break;
+        seconds[n] = value[n];
     }
-    if (failed)
-        fprintf(stderr, "34_tuned_mnist: the seconds of a step, %s: %s; --time measures them\n",
-                SECONDS, err);
-    return failed;
+    csv_release(&d);
+    if (n == ARMS) return 0;
+    fprintf(stderr, "34_tuned_mnist: the seconds of a step, %s: %s; --time measures them\n",
+            SECONDS, err);
+    return -1;
 }
 
 /* ---- each network's own rate ----------------------------------------------------------------- */
@@ -428,9 +417,8 @@ static void judge_small(lab_report *r, const lab_claim *c)
 {
     const lab_numbers layer = owned_at(r, LAYER, 0), batch = owned_at(r, BATCH_NORM, 0);
     const lab_numbers later = lab_calc(owned_at(r, LAYER, 3), '-', owned_at(r, BATCH_NORM, 3));
-    stats_finding part[2];
-    part[0] = lab_more(layer, batch, 1);
-    part[1] = lab_more(lab_calc(layer, '-', batch), later, 1);
+    const stats_finding part[2] = {lab_more(layer, batch, 1),
+                                   lab_more(lab_calc(layer, '-', batch), later, 1)};
     lab_verdict(r, c, stats_together(part, 2), "", "at 4: %s against %s %%; at 256: %+.2f points",
                 lab_pm(r, layer, 2), lab_pm(r, batch, 2), lab_average(later));
 }
@@ -459,9 +447,7 @@ static void judge_noise(lab_report *r, const lab_claim *c)
 {
     const lab_numbers noisy = owned(r, FACTOR, "accuracy"), none = owned(r, NONE, "accuracy");
     const lab_numbers few = steps_at(r, FACTOR, own[FACTOR]), more = steps_at(r, NONE, own[NONE]);
-    stats_finding part[2];
-    part[0] = lab_more(noisy, none, 1);
-    part[1] = lab_less(few, more, 1);
+    const stats_finding part[2] = {lab_more(noisy, none, 1), lab_less(few, more, 1)};
     lab_verdict(r, c, stats_together(part, 2), "", "%s against %s %%; %s against %s steps",
                 lab_pm(r, noisy, 2), lab_pm(r, none, 2), lab_pm(r, few, 0), lab_pm(r, more, 0));
 }
@@ -607,17 +593,15 @@ static void draw_rates(lab_report *r, plot_panel *p, const lab_panel *panel)
 /* panel->arm: 0 accuracies, 1 rates. */
 static void draw_sizes(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    double x[SIZES], best[SIZES];
+    double x[SIZES];
     lab_numbers y[SIZES];
     size_t n, k;
     for (n = 0; n < SIZE_ARMS; n++) {
         for (k = 0; k < SIZES; k++) {
             x[k] = (double)size[k];
-            best[k] = size_rate[own_at[k][n]];
-            y[k] = owned_at(r, n, k);
+            y[k] = panel->arm ? (lab_numbers){1, {size_rate[own_at[k][n]]}} : owned_at(r, n, k);
         }
-        if (panel->arm) plot_line(p, net[n].name, x, best, SIZES, lab_style(net[n].look));
-        if (!panel->arm) lab_draw_numbers(p, net[n].name, x, y, SIZES, lab_style(net[n].look));
+        lab_draw_numbers(p, net[n].name, x, y, SIZES, lab_style(net[n].look));
     }
 }
 

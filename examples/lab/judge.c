@@ -226,13 +226,20 @@ static lab_numbers judgei_values(const lab_report *r, const lab_part *p, int of_
     return lab_all(r, arm, series, of_b && p->other_at > 0 ? p->other_at : p->at);
 }
 
+static int judgei_in(const double range[2], lab_numbers a)
+{
+    const double mean = lab_average(a);
+    return !(range[0] < range[1]) || (mean >= range[0] && mean <= range[1]);
+}
+
 /* Is the size met that the claim states of the means? `sign`: is a more (+1) than b, or less? */
 static int judgei_size(const lab_part *p, lab_numbers a, lab_numbers b, int sign)
 {
     const double more = lab_describe(sign > 0 ? a : b).mean;
     const double less = lab_describe(sign > 0 ? b : a).mean;
     return (p->limit > 0 ? more - less >= p->limit : 1) &&
-           (p->times > 0 ? more >= p->times * less : 1);
+           (p->times > 0 ? more >= p->times * less : 1) && judgei_in(p->a_mean, a) &&
+           judgei_in(p->b_mean, b);
 }
 
 static stats_finding judgei_test(const lab_part *p, lab_numbers a, lab_numbers b)
@@ -314,7 +321,9 @@ static void judgei_tell(judgei_told *told, lab_numbers a, int exact)
 static void judgei_claim(lab_report *r, const lab_claim *c)
 {
     const lab_part row[2] = {{c->test, c->a, c->b, c->series, c->at, c->limit, c->tolerance,
-                              c->times, .each = c->each, .to = c->to}};
+                              c->times, .each = c->each, .to = c->to,
+                              .a_mean = {c->a_mean[0], c->a_mean[1]},
+                              .b_mean = {c->b_mean[0], c->b_mean[1]}}};
     const lab_part *p = c->part ? c->part : row;
     judgei_told told = {.decimals = c->decimals};
     stats_finding found[JUDGEI_PARTS];

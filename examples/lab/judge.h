@@ -38,7 +38,8 @@
 enum {
     LAB_BY_FUNCTION, /* of a part: no test, but a number to tell */
     LAB_MORE,  /* the series of arm a is above that of arm b, seed by seed: "$1 against $2"; where
-                 the claim states a size, in the means by `limit` at least, or `times` as large;
+                 the claim states a size, in the means by `limit` at least, or `times` as large,
+                 or with the means within a_mean and b_mean;
                  with `tolerance`: above that of b less so much */
     LAB_LESS,  /* below */
     LAB_ABOVE, /* that of arm a is above `limit`: "$1" */
@@ -57,6 +58,7 @@ typedef struct lab_part { /* as in a claim */
     double other_at;   /* of b; 0: the same x         */
     double (*each)(const lab_report *r, size_t arm, size_t seed);
     double to; /* above 0: means over at <= x <= to */
+    double a_mean[2], b_mean[2];
 } lab_part;
 
 /* clang-format off */

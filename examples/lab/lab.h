@@ -231,7 +231,7 @@ typedef struct lab_claim {
     double at, limit, tolerance, times;
     const struct lab_part *part; /* of a claim of several: each tested like a row */
     double (*each)(const lab_report *r, size_t arm, size_t seed); /* in place of a series */
-    double to;
+    double to, a_mean[2], b_mean[2];
     int decimals;
     const char *say, *remark;
 } lab_claim;

@@ -277,17 +277,6 @@ static void judge_tails(lab_report *r, const lab_claim *c)
                 "kurtosis %s without, %s with batch norm", lab_pm(r, a, 1), lab_pm(r, b, 1));
 }
 
-static void judge_classes(lab_report *r, const lab_claim *c)
-{
-    lab_verdict(
-        r, c, lab_compare(r, RB, RN, "classes", 0, 1, lab_mean(r, RN, "classes", 0) <= 2), "",
-        "%s classes without, %s with batch norm; the first covers %.0f %% and %.0f %%; largest "
-        "column mean of dL/dlogits × 128: %s and %s",
-        lab_text(r, RN, "classes", 0, 1), lab_text(r, RB, "classes", 0, 1),
-        100 * lab_mean(r, RN, "share", 0), 100 * lab_mean(r, RB, "share", 0),
-        lab_text(r, RN, "push_max", 0, 2), lab_text(r, RB, "push_max", 0, 2));
-}
-
 /* Of log10 of the channels' deviation, over the second half of the blocks. */
 static double growth(const lab_report *r, size_t arm, size_t seed)
 {
@@ -295,14 +284,10 @@ static double growth(const lab_report *r, size_t arm, size_t seed)
     return lab_slope(r, arm, seed, "s", floor(depth / 2) + 1, depth, 0);
 }
 
-static void judge_explosion(lab_report *r, const lab_claim *c)
+/* log10 of the largest variance of the last block over that of the first, after the step. */
+static double explosion(const lab_report *r, size_t arm, size_t seed)
 {
-    const lab_numbers a =
-        lab_calc(lab_all(r, c->a, "most2", 100), '-', lab_all(r, c->a, "most0", 100));
-    const lab_numbers b =
-        lab_calc(lab_all(r, c->b, "most2", 100), '-', lab_all(r, c->b, "most0", 100));
-    lab_verdict(r, c, lab_more(a, b, lab_average(a) >= 6 && lab_average(b) <= 2), "",
-                "10^(%s) without, 10^(%s) with batch norm", lab_pm(r, a, 1), lab_pm(r, b, 2));
+    return lab_at(r, arm, seed, "most2", 100) - lab_at(r, arm, seed, "most0", 100);
 }
 
 /* Factor by which the gradient's norm grows from a layer to the one before it, by least squares
@@ -315,13 +300,6 @@ static double factor_of(const lab_report *r, size_t arm, size_t seed)
 static double theory_factor(void)
 {
     return sqrt(acos(-1.0) / (acos(-1.0) - 1));
-}
-
-static void judge_factor(lab_report *r, const lab_claim *c)
-{
-    const lab_numbers a = lab_each(r, c->a, factor_of), b = lab_each(r, c->b, factor_of);
-    lab_verdict(r, c, lab_more(b, a, lab_average(b) >= 1.15 && lab_average(b) <= 1.25), "",
-                "%s with batch norm, %s without", lab_pm(r, b, 3), lab_pm(r, a, 3));
 }
 
 /* How the gradient's norm changes over the layers between the first and the last one. */
@@ -384,6 +362,9 @@ static double smallest_gradient(const lab_report *r, size_t arm, size_t seed)
         .decimals = 4,                                                                             \
         .say = "$1 a layer or block without, $2 with batch norm; deviation at the end "            \
                "#3[10^%.2g] and #4[10^%.2g]"
+#define EXPLOSION(none, batch)                                                                     \
+    .test = LAB_MORE, .a = none, .b = batch, .each = explosion, .a_mean = {6, HUGE_VAL},           \
+    .b_mean = {-HUGE_VAL, 2}, .say = "10^($1[1]) without, 10^($2[2]) with batch norm"
 #define EXTREME(which, of, batch, none)                                                            \
     .test = LAB_##which, .a = batch, .b = none, .each = of##_gradient, .decimals = 2,              \
     .say = "10^($1) with batch norm, 10^($2) without"
@@ -404,7 +385,12 @@ static const lab_claim claims[] = {
      BJORCK "heat map of output gradients",
      "one class for the whole batch; several with batch norm",
      "classes that cover 80 % of predictions: at most 2 without norm (mean), more with batch norm",
-     "none", LAB_TRAINING, LAB_SETTING, judge_classes},
+     "none", LAB_TRAINING, LAB_SETTING,
+     LAB_PARTS({LAB_MORE, RB, RN, "classes", .b_mean = {0, 2}}, {.a = RN, .series = "share"},
+               {.a = RB, .series = "share"}, {.a = RN, .series = "push_max"},
+               {.a = RB, .series = "push_max"}),
+     .decimals = 1, .say = "$2 classes without, $1 with batch norm; the first covers "
+     "#3[100 %.0f] % and #4[100 %.0f] %; largest column mean of dL/dlogits × 128: $5[2] and $6[2]"},
     {"29d", "R27: without batch norm channels grow exponentially with depth", BJORCK "Fig. 5",
      "log deviation from -1.5 to 3.5 over the network without; flat with batch norm",
      "slope of log10 channel deviation over blocks 14 to 27: without norm at least 3 times that "
@@ -415,7 +401,7 @@ static const lab_claim claims[] = {
      "largest variance of block 27 over that of block 1 after the step: at least 1e6 without norm, "
      "at most 1e2 with batch norm (geometric means)", "trial runs (1 seed): 2.5e3, 9.6e31, 1.5e91 "
      "without; 1.4, 34, 50 with batch norm (blocks 1, 13, 27)", LAB_TRAINING, LAB_SETTING,
-     judge_explosion, .a = RN, .b = RB},
+     EXPLOSION(RN, RB)},
     {"29f", "The same as 29a for a plain network, P20", CARRIED "Fig. 2", "not in the paper",
      "as 29a", "trial runs (1 seed): 0.019 without and 0.034 with batch norm: smaller, kurtosis 62 "
      "against 3.8; expected to fail", LAB_TRAINING, LAB_SETTING, SIZES(PN, PB)},
@@ -425,12 +411,13 @@ static const lab_claim claims[] = {
      LAB_SETTING, GROWTHS(PN, PB)},
     {"29h", "The same as 29e for a plain network, P20", CARRIED "Fig. 4", "not in the paper",
      "as 29e, with hidden layers 20 and 1", "none; expected to fail", LAB_TRAINING, LAB_SETTING,
-     judge_explosion, .a = PN, .b = PB},
+     EXPLOSION(PN, PB)},
     {"29i", "Batch norm makes gradients of plain ReLU networks grow by 1.211 a layer, backwards",
      "Yang et al. 2019, mean field theory", "√(π/(π-1)) = 1.211 a layer, at infinite width",
      "20 hidden layers: mean factor in 1.15 to 1.25, and above the one without norm",
      "trial runs (1 seed): 1.194 with batch norm; about 1 without", LAB_TRAINING, LAB_SETTING,
-     judge_factor, .a = PN, .b = PB},
+     .test = LAB_MORE, .a = PB, .b = PN, .each = factor_of, .a_mean = {1.15, 1.25}, .decimals = 3,
+     .say = "$1 with batch norm, $2 without"},
     {"29j", "Batch norm prevents exploding and vanishing gradients (here: plain, 50 layers)", NOTES,
      "listed as a result, without numbers",
      "|log10| of the ratio of gradient norms, layer 2 to layer 50: smaller with batch norm",

@@ -19,27 +19,20 @@ static const char *const act_name[ACTS] = {"ReLU", "sigmoid", "tanh"};
 static const char *const place_name[PLACES] = {"no norm", "norm before", "norm after"};
 static const double rate[RATES] = {0.1, 0.5};
 
-#define ARM(act, name, place, what, lr, n)                                                         \
-    {                                                                                              \
-        act "_" place "_" lr, name ", " what ", rate " lr, 5, n                                    \
-    }
-#define ARM_PLACES(act, name, lr, n)                                                               \
-    ARM(act, name, "none", "no norm", lr, n), ARM(act, name, "before", "norm before", lr, n),      \
-        ARM(act, name, "after", "norm after", lr, n)
-
+/* clang-format off */
+#define OF_PLACES(act, name, lr, n)                                                                \
+    {act "_none_" lr, name ", no norm, rate " lr, 5, n},                                           \
+    {act "_before_" lr, name ", norm before, rate " lr, 5, n},                                     \
+    {act "_after_" lr, name ", norm after, rate " lr, 5, n}
 static const lab_arm arms[ARMS] = {
-    ARM_PLACES("relu", "ReLU", "0.1", 20),      ARM_PLACES("relu", "ReLU", "0.5", 0),
-    ARM_PLACES("sigmoid", "sigmoid", "0.1", 0), ARM_PLACES("sigmoid", "sigmoid", "0.5", 0),
-    ARM_PLACES("tanh", "tanh", "0.1", 0),       ARM_PLACES("tanh", "tanh", "0.5", 0)};
+    OF_PLACES("relu", "ReLU", "0.1", 20), OF_PLACES("relu", "ReLU", "0.5", 0),
+    OF_PLACES("sigmoid", "sigmoid", "0.1", 0), OF_PLACES("sigmoid", "sigmoid", "0.5", 0),
+    OF_PLACES("tanh", "tanh", "0.1", 0), OF_PLACES("tanh", "tanh", "0.5", 0)};
+/* clang-format on */
 
 static size_t arm_of(int act, int place, int r)
 {
     return (size_t)((act * RATES + r) * PLACES + place);
-}
-
-static int act_of(size_t arm)
-{
-    return (int)(arm / (PLACES * RATES));
 }
 
 static int place_of(size_t arm)
@@ -52,49 +45,30 @@ static double rate_of(size_t arm)
     return rate[arm / PLACES % RATES];
 }
 
-/* ---- the moments of f(z), z ~ N(0, 1) -------------------------------------------------------- */
-
-static double value_of(int act, double z)
-{
-    if (act == RELU) return z > 0 ? z : 0;
-    return act == TANH ? tanh(z) : 1 / (1 + exp(-z));
-}
-
-/* By the trapezoidal rule, with a kink of ReLU at a node. */
-static void moments_of(int act, double *mean, double *variance)
-{
-    const double step = 1.0 / 256;
-    double weight = 0, sum = 0, sum2 = 0;
-    int i;
-    for (i = -2560; i <= 2560; i++) {
-        const double z = i * step, density = exp(-z * z / 2), f = value_of(act, z);
-        weight += density;
-        sum += density * f;
-        sum2 += density * f * f;
-    }
-    *mean = sum / weight;
-    *variance = sum2 / weight - *mean * *mean;
-}
+/* Of f(z), z ~ N(0, 1). Those of ReLU are 1/sqrt(2 pi) and 1/2 - 1/(2 pi); the variances of the
+   others by quadrature. */
+static const struct moments {
+    double mean, variance;
+} expected[ACTS] = {{0.398942280401, 0.340845056908}, {0.5, 0.0433790358581}, {0, 0.394294490398}};
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
 LAB_SETS(train_set, test_set, quick ? 512 : 0, quick ? 250 : 0, DATASET_STD);
 
-static nrm_mlp *make_net(const lab_run *r, void **block)
+static nrm_mlp_spec network(trainer *t)
 {
-    const int place = place_of(r->arm);
-    nrm_mlp_layer layer[HIDDEN + 1];
-    nrm_mlp_spec spec = training_plain(layer, HIDDEN, WIDTH, activation[act_of(r->arm)],
+    const size_t arm = t->run->arm;
+    const int place = place_of(arm);
+    nrm_mlp_spec spec = training_plain(t->layer, HIDDEN, WIDTH, activation[arm / (PLACES * RATES)],
                                        place == NONE ? NRM_NO_NORM : NRM_BATCH_NORM);
     size_t l;
     for (l = 0; l < HIDDEN; l++) {
-        layer[l].norm_after = place == AFTER;
-        layer[l].bias = place != BEFORE;
+        t->layer[l].norm_after = place == AFTER;
+        t->layer[l].bias = place != BEFORE;
     }
     spec.max_batch = PROBED;
-    spec.seed = r->seed;
-    spec.lr = (nrm_real)rate_of(r->arm);
-    return training_net(&spec, block);
+    spec.lr = (nrm_real)rate_of(arm);
+    return spec;
 }
 
 /* What a hidden layer shows of one matrix [rows][cols]: means over its units. */
@@ -130,18 +104,16 @@ static shape shape_of(const nrm_mlp_event *e)
     return s;
 }
 
-static int density_of(look *k, const nrm_mlp_event *e)
+static void density_of(look *k, const nrm_mlp_event *e)
 {
+    static double value[PROBED * WIDTH];
     const size_t n = e->rows * e->cols;
-    double edges[BINS + 1], *value = (double *)malloc(n * sizeof *value);
+    double edges[BINS + 1];
     size_t i, outside;
-    if (!value) return -1;
     for (i = 0; i <= BINS; i++) edges[i] = BIN_LO + (BIN_HI - BIN_LO) * (double)i / BINS;
     for (i = 0; i < n; i++) value[i] = (double)e->data[i];
     outside = stats_histogram(value, n, edges, BINS, k->density);
     for (i = 0; i < BINS; i++) k->density[i] *= 1 - (double)outside / (double)n;
-    free(value);
-    return 0;
 }
 
 static void probe(void *context, const nrm_mlp_event *e)
@@ -152,12 +124,14 @@ static void probe(void *context, const nrm_mlp_event *e)
     if (e->place == NRM_AT_LINEAR) k->linear[e->layer] = shape_of(e);
     if (e->place != last) return;
     k->fed[e->layer] = shape_of(e);
-    if (e->layer == HISTOGRAM_LAYER && density_of(k, e)) k->density[0] = (double)NAN;
+    if (e->layer == HISTOGRAM_LAYER) density_of(k, e);
 }
 
 /* The first training images as one batch, in train mode; nothing of the network changes. */
-static int take_look(lab_run *r, nrm_mlp *net, int end)
+static int take_look(trainer *t, int end)
 {
+    lab_run *r = t->run;
+    nrm_mlp *net = t->net;
     const size_t n = train_set.n < PROBED ? train_set.n : PROBED;
     look k;
     size_t l;
@@ -186,67 +160,61 @@ static int take_look(lab_run *r, nrm_mlp *net, int end)
     return 0;
 }
 
-/* One epoch. Returns 0; 1 if the run diverged, -1 if it failed. */
-static int epoch_of(nrm_mlp *net, training_order *order, double *first, double *mean)
+typedef struct course { /* of a training */
+    double first, sum;  /* the first loss, and all of the present epoch */
+    size_t epoch;       /* how many are over                            */
+} course;
+
+static int begin(trainer *t)
 {
-    size_t steps = 0;
-    *mean = 0;
-    while (training_next(order, &train_set)) {
-        nrm_acc loss;
-        const int rc = nrm_mlp_train_step(net, &loss, order->x, order->labels, order->count);
-        if (rc == NRM_NONFINITE) return 1;
-        if (rc < 0) return -1;
-        if (*first <= 0) *first = (double)loss;
-        if ((double)loss > 1e3 * *first) return 1;
-        *mean += (double)loss;
-        steps++;
-    }
-    *mean /= (double)steps;
-    return 0;
+    memset(t->plan->context, 0, sizeof(course));
+    return t->looked_at ? take_look(t, 0) : 0;
 }
 
-/* With looks or without: the weights at the end are the same. A network that diverges stays where
-   it was, and is tested there. */
-static int train(lab_run *r, nrm_mlp *net, int looks)
+/* A network that diverges stays where it was, and is tested there. */
+static int after(trainer *t)
 {
-    training_order order;
-    double first = 0, loss = 0;
-    int epoch, diverged = 0, rc = 0;
-    if (training_order_start(&order, train_set.n, BATCH, DATASET_PIXELS, r->seed)) return -1;
-    if (looks) rc = take_look(r, net, 0);
-    for (epoch = 1; epoch <= EPOCHS && !rc; epoch++) {
-        nrm_acc accuracy = 0;
-        if (!diverged) {
-            rc = epoch_of(net, &order, &first, &loss);
-            diverged = rc > 0;
-            if (diverged && looks) lab_record(r, "diverged", 0, epoch);
-            rc = rc < 0 ? -1 : 0;
-        }
-        if (!looks) continue;
-        if (nrm_mlp_eval(net, NULL, &accuracy, test_set.x, test_set.labels, test_set.n) < 0)
-            rc = -1;
-        lab_record(r, "train_loss", epoch, loss);
-        lab_record(r, "test_accuracy", epoch, (double)accuracy);
-        lab_progress(r, (double)epoch / EPOCHS);
-    }
-    if (looks && !rc) rc = take_look(r, net, 1);
-    training_order_free(&order);
-    return rc;
+    course *c = (course *)t->plan->context;
+    if (c->first <= 0) c->first = t->loss;
+    c->sum += t->loss;
+    return t->loss > 1e3 * c->first;
+}
+
+static int test_epoch(trainer *t)
+{
+    course *c = (course *)t->plan->context;
+    const double accuracy = trainer_accuracy(t, &test_set, NULL), epoch = (double)++c->epoch;
+    lab_record(t->run, "train_loss", epoch, c->sum / (double)t->plan->every);
+    lab_record(t->run, "test_accuracy", epoch, accuracy);
+    c->sum = 0;
+    return isnan(accuracy) ? -1 : 0;
+}
+
+static int end(trainer *t)
+{
+    course *c = (course *)t->plan->context;
+    int failed = 0;
+    if (c->epoch < EPOCHS) lab_record(t->run, "diverged", 0, (double)c->epoch + 1);
+    for (c->sum = (double)NAN; c->epoch < EPOCHS && !failed;) failed = test_epoch(t);
+    return failed ? -1 : take_look(t, 1);
 }
 
 static int run(lab_run *r)
 {
-    void *block = NULL, *block2 = NULL;
-    nrm_mlp *net = make_net(r, &block), *again;
-    int failed = !net || train(r, net, 1);
-    if (!failed && r->quick && rate_of(r->arm) < 0.2) { /* once more without looking */
-        again = make_net(r, &block2);
-        failed = !again || train(r, again, 0);
-        if (!failed) lab_record(r, "same_bits", 0, training_same_bits(net, again));
-    }
-    free(block);
-    free(block2);
-    return failed ? -1 : 0;
+    const size_t epoch = training_steps(train_set.n, BATCH);
+    course c;
+    const trainer_plan plan = {.network = network,
+                               .begin = begin,
+                               .after = after,
+                               .look = test_epoch,
+                               .end = end,
+                               .set = &train_set,
+                               .batch = BATCH,
+                               .every = epoch,
+                               .steps = EPOCHS * epoch,
+                               .no_repeat = rate_of(r->arm) > 0.2,
+                               .context = &c};
+    return trainer_run(r, &plan);
 }
 
 /* ---- what the records say -------------------------------------------------------------------- */
@@ -342,12 +310,10 @@ static void judge_moments(lab_report *r, const lab_claim *c)
     double most_miss = 0, most_off = 0, least = HUGE_VAL;
     int act;
     for (act = 0; act < ACTS; act++) {
-        double mean, variance;
-        lab_numbers miss, off, end;
-        moments_of(act, &mean, &variance);
-        miss = distance(r, act, "start_mean", mean, sqrt(variance));
-        off = distance(r, act, "start_variance", variance, variance);
-        end = distance(r, act, "end_variance", 1, 1);
+        const struct moments *m = &expected[act];
+        const lab_numbers miss = distance(r, act, "start_mean", m->mean, sqrt(m->variance));
+        const lab_numbers off = distance(r, act, "start_variance", m->variance, m->variance);
+        const lab_numbers end = distance(r, act, "end_variance", 1, 1);
         most_miss = stats_larger(most_miss, lab_describe(miss).max);
         most_off = stats_larger(most_off, lab_describe(off).max);
         least = stats_smaller(least, lab_describe(end).min);
@@ -415,29 +381,14 @@ static const lab_claim claims[] = {
      judge_normal}};
 /* clang-format on */
 
-/* The moments by quadrature against closed forms, and those of a normalized normal sample. */
-static void check(lab_report *r)
+static void check_start(lab_report *r)
 {
-    const double pi = 3.14159265358979323846;
-    double mean[ACTS], variance[ACTS], worst = 0;
+    double worst = 0;
     size_t a;
-    int act;
-    for (act = 0; act < ACTS; act++) moments_of(act, &mean[act], &variance[act]);
-    worst =
-        stats_larger(fabs(mean[RELU] - 1 / sqrt(2 * pi)), fabs(variance[RELU] - 0.5 + 0.5 / pi));
-    lab_check(r, worst < 1e-4, "ReLU of N(0, 1): mean 1/sqrt(2 pi), variance 1/2 - 1/(2 pi)",
-              "%.5f, %.5f", mean[RELU], variance[RELU]);
-    lab_check(r, fabs(mean[TANH]) < 1e-9 && fabs(variance[TANH] - 0.3943) < 1e-4,
-              "tanh of N(0, 1): mean 0, variance 0.3943", "%.5f, %.5f", mean[TANH], variance[TANH]);
-    lab_check(r, fabs(mean[SIGMOID] - 0.5) < 1e-9 && fabs(variance[SIGMOID] - 0.0434) < 1e-4,
-              "sigmoid of N(0, 1): mean 0.5, variance 0.0434", "%.5f, %.5f", mean[SIGMOID],
-              variance[SIGMOID]);
-    for (worst = 0, a = 0; a < ARMS; a++)
-        if (place_of(a) == AFTER)
-            worst = stats_larger(worst, lab_describe(lab_map(fed(r, a, "start_off"), fabs)).max);
+    for (a = AFTER; a < ARMS; a += PLACES)
+        worst = stats_larger(worst, lab_describe(lab_map(fed(r, a, "start_off"), fabs)).max);
     lab_check(r, worst < 1e-5, "norm after: the next layer gets mean 0 at the start",
               "at most %.1e off, mean over units and layers", worst);
-    lab_check_same_bits(r);
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */
@@ -569,7 +520,8 @@ static int report(lab_report *r)
          "initialisation, SGD with learning rate 0.1, batch 128, after 5 epochs; 1000 images in "
          "train mode", .shared_legend = 1}};
     lab_judge(r);
-    check(r);
+    check_start(r);
+    lab_check_same_bits(r);
     return lab_draw(r, &pages[0], accuracy, LAB_COUNT(accuracy)) ||
            lab_draw(r, &pages[1], moments, LAB_COUNT(moments));
 }

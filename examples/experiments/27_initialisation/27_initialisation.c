@@ -258,18 +258,25 @@ static void plane_free(plane *p)
     trainer_close(&p->g.t);
 }
 
-/* Loss, and the gradient by the plane's two coordinates. */
+/* Loss, and if wanted the gradient by the plane's two coordinates. The forward pass moves running
+   statistics, which nobody needs here any more. */
 static double plane_loss(plane *p, double a, double b, double *gradient)
 {
     nrm_mlp *net = p->net;
+    const size_t rows = extent_of(p->g.t.run).slice;
     nrm_acc loss = 0;
     size_t i, k;
     int rc;
     for (i = 0; i < net->n_params; i++)
         net->params[i] = p->centre[i] + (nrm_real)a * p->d[0][i] + (nrm_real)b * p->d[1][i];
-    rc = nrm_mlp_gradient(net, &loss, train_set.x, train_set.labels, extent_of(p->g.t.run).slice,
-                          NRM_TRAIN);
-    for (k = 0; k < 2; k++) gradient[k] = training_dot(net->grads, p->d[k], net->n_params);
+    if (gradient) {
+        rc = nrm_mlp_gradient(net, &loss, train_set.x, train_set.labels, rows, NRM_TRAIN);
+        for (k = 0; k < 2; k++) gradient[k] = training_dot(net->grads, p->d[k], net->n_params);
+    } else {
+        rc = nrm_mlp_forward(net, train_set.x, rows, NRM_TRAIN);
+        if (rc >= 0)
+            rc = nrm_cross_entropy_forward(&loss, NULL, net->logits, train_set.labels, rows, 10);
+    }
     return rc == NRM_OK ? (double)loss : (double)INFINITY;
 }
 
@@ -328,9 +335,8 @@ static int run_slice(lab_run *run)
     int failed = plane_make(&p, run);
     for (i = 0; i < side && !failed; i++) {
         for (j = 0; j < side; j++) {
-            double gradient[2];
             const double loss =
-                plane_loss(&p, (double)j * step - REACH, (double)i * step - REACH, gradient);
+                plane_loss(&p, (double)j * step - REACH, (double)i * step - REACH, NULL);
             lab_record(run, "z", (double)(i * side + j), lab_round(log10(loss), 5));
         }
         lab_progress(run, (double)(i + 1) / (double)side);

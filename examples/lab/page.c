@@ -107,6 +107,17 @@ static void pagei_mark(plot_panel *p, const lab_mark *m)
     if (m->what == LAB_VLINE) plot_vline(p, m->x, m->text, limit);
 }
 
+/* A bar for each x that has a name. */
+static void pagei_bars(lab_report *r, plot_panel *p, const lab_panel *panel, const lab_line *line)
+{
+    const lab_curve all = lab_over_seeds(r, line->arm, line->series);
+    const size_t named = (size_t)panel->axes.x_count;
+    plot_bars(p, line->label, all.mean, lab_seeds(r, line->arm) > 1 ? all.sd : NULL,
+              all.n < named ? all.n : named, line->style);
+    plot_categories(p, panel->axes.x_names, panel->axes.x_count);
+    plot_bar_values(p, (int)panel->value);
+}
+
 plot_panel *lab_draw_panel(lab_report *r, plot_figure *f, const lab_panel *panel)
 {
     plot_panel *p = plot_place_axes(f, panel->axes);
@@ -115,6 +126,10 @@ plot_panel *lab_draw_panel(lab_report *r, plot_figure *f, const lab_panel *panel
         pagei_mark(p, &panel->under[i]);
     for (i = 0; i < LAB_COUNT(panel->line) && panel->line[i].series; i++) {
         lab_line line = panel->line[i];
+        if (line.how == LAB_BARS) {
+            pagei_bars(r, p, panel, &line);
+            continue;
+        }
         do lab_draw_line(r, p, &line);
         while (line.arm++ < line.to);
     }

@@ -375,6 +375,7 @@ static void draw_more(lab_report *r, plot_panel *p, const lab_panel *panel)
 
 static int report_from_tables(lab_report *r)
 {
+    static const char *const names[2] = {"first", "second"};
     static const lab_panel panels[] = {
         {.axes = {.heading = "a", .x = "step", .y_scale = PLOT_LOG10, .y_range = {0.1, 10}},
          .line = {{0, "loss", .to = 1},
@@ -387,7 +388,10 @@ static int report_from_tables(lab_report *r)
         {.axes = {.col = 1, .grid = -1, .legend = PLOT_LEGEND_NONE},
          .line = {{1, "loss", .how = LAB_ONE_SEED}},
          .draw = draw_more,
-         .series = "loss"}};
+         .series = "loss"},
+        {.axes = {.col = 2, .x_names = names, .x_count = 2},
+         .line = {{0, "loss", "bars", {PLOT_BLUE}, LAB_BARS}},
+         .value = 1}};
     static const lab_page page = {"Tables", "tables", 1200, 0.8, .widths = {1, 2}};
     lab_judge(r);
     lab_check_same_bits(r); /* of a full table it has nothing to say */

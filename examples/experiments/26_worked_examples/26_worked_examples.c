@@ -50,9 +50,9 @@ static int run_people(lab_run *r)
             lo = fmin(lo, people[i * COLUMNS + c]);
             hi = fmax(hi, people[i * COLUMNS + c]);
         }
-        lab_record_as(r, 0, mean[c], "mean_%s", column_name[c]);
-        lab_record_as(r, 0, var, "var_%s", column_name[c]);
-        lab_record_as(r, 0, var * MEN / (MEN - 1), "sample_var_%s", column_name[c]);
+        lab_record(r, "mean", (double)c, mean[c]);
+        lab_record(r, "var", (double)c, var);
+        lab_record(r, "sample_var", (double)c, var * MEN / (MEN - 1));
         for (i = 0; i < MEN; i++) {
             const double x = people[i * COLUMNS + c];
             lab_record_as(r, (double)i, y[i * COLUMNS + c], "z_%s", column_name[c]);
@@ -93,53 +93,45 @@ typedef struct chain { /* a, norm or not, b, norm or not, c, and a squared error
     double loss, input_mean, input_sd; /* of the last pass; of what goes into c */
 } chain;
 
-/* A batch norm of one channel forwards; without a norm out is in. */
-static int norm_forward(const chain *k, double *out, nrm_acc *mean, nrm_acc *rstd, const double *in,
-                        const double *gamma)
-{
-    memcpy(out, in, k->n * sizeof *out);
-    if (!k->norm) return NRM_OK;
-    return nrm_batchnorm_forward(out, mean, rstd, NULL, in, gamma, gamma + 1, NRM_TRAIN, NRM_EPS,
-                                 k->n, 1, 1);
-}
-
-static int norm_backward(chain *k, double *d, const double *in, const nrm_acc *mean,
-                         const nrm_acc *rstd, int gamma)
-{
-    if (!k->norm) return NRM_OK;
-    return nrm_batchnorm_backward(d, k->g + gamma, k->g + gamma + 1, d, in, mean, rstd,
-                                  k->p + gamma, NRM_TRAIN, k->n, 1, 1);
-}
-
 /* Loss and gradient at the present parameters. */
 static int chain_gradient(chain *k)
 {
-    double a[FOUR], ya[FOUR], b[FOUR], yb[FOUR], d[FOUR];
-    nrm_acc mean[2] = {0, 0}, rstd[2] = {1, 1};
-    size_t i;
-    int rc;
+    double h[3][FOUR], z[2][FOUR], d[FOUR], *w, *dw; /* the inputs of a, b, c; z = w·h */
+    nrm_acc mean[2], rstd[2];
+    size_t i, s;
+    int rc = NRM_OK;
     memset(k->g, 0, sizeof k->g);
-    for (i = 0; i < k->n; i++) a[i] = k->p[W_A] * k->x[i];
-    rc = norm_forward(k, ya, &mean[0], &rstd[0], a, k->p + GAMMA_A);
-    for (i = 0; i < k->n; i++) b[i] = k->p[W_B] * ya[i];
-    if (rc >= 0) rc = norm_forward(k, yb, &mean[1], &rstd[1], b, k->p + GAMMA_B);
+    memcpy(h[0], k->x, sizeof k->x);
+    for (s = 0; s < 2; s++) {
+        w = k->p + (s ? W_B : W_A); /* and γ and β behind it */
+        for (i = 0; i < k->n; i++) z[s][i] = h[s + 1][i] = w[0] * h[s][i];
+        if (k->norm && rc >= 0)
+            rc = nrm_batchnorm_forward(h[s + 1], &mean[s], &rstd[s], NULL, z[s], w + 1, w + 2,
+                                       NRM_TRAIN, NRM_EPS, k->n, 1, 1);
+    }
     k->loss = k->input_mean = k->input_sd = 0;
     for (i = 0; i < k->n; i++) {
-        const double e = k->p[W_C] * yb[i] - k->y[i];
+        const double e = k->p[W_C] * h[2][i] - k->y[i];
         k->loss += e * e / (double)k->n;
         d[i] = 2 * e / (double)k->n;
-        k->g[W_C] += d[i] * yb[i];
+        k->g[W_C] += d[i] * h[2][i];
         d[i] *= k->p[W_C];
-        k->input_mean += yb[i] / (double)k->n;
+        k->input_mean += h[2][i] / (double)k->n;
     }
     for (i = 0; i < k->n; i++)
-        k->input_sd += (yb[i] - k->input_mean) * (yb[i] - k->input_mean) / (double)k->n;
+        k->input_sd += (h[2][i] - k->input_mean) * (h[2][i] - k->input_mean) / (double)k->n;
     k->input_sd = sqrt(k->input_sd);
-    if (rc >= 0) rc = norm_backward(k, d, b, &mean[1], &rstd[1], GAMMA_B);
-    for (i = 0; i < k->n; i++) k->g[W_B] += d[i] * ya[i];
-    for (i = 0; i < k->n; i++) d[i] *= k->p[W_B];
-    if (rc >= 0) rc = norm_backward(k, d, a, &mean[0], &rstd[0], GAMMA_A);
-    for (i = 0; i < k->n; i++) k->g[W_A] += d[i] * k->x[i];
+    while (s-- > 0) {
+        w = k->p + (s ? W_B : W_A);
+        dw = k->g + (s ? W_B : W_A);
+        if (k->norm && rc >= 0)
+            rc = nrm_batchnorm_backward(d, dw + 1, dw + 2, d, z[s], &mean[s], &rstd[s], w + 1,
+                                        NRM_TRAIN, k->n, 1, 1);
+        for (i = 0; i < k->n; i++) {
+            dw[0] += d[i] * h[s][i];
+            d[i] *= w[0];
+        }
+    }
     return rc;
 }
 
@@ -272,7 +264,7 @@ static int run_product(lab_run *r)
     size_t i, k;
     orders_of(order, 0.05);
     for (k = 0; k <= FACTORS; k++) {
-        lab_record(r, "order", (double)k, order[k]);
+        if (k > 0) lab_record(r, "order", (double)k, order[k]);
         lab_record(r, "up_to", (double)k, sum += order[k]);
     }
     for (i = 0; i <= 50; i++) {
@@ -345,9 +337,9 @@ static int run_shift(lab_run *r)
     fit(square, 3, x[0], y[0], POINTS);
     for (i = 0; i < 3; i++) lab_record(r, "square", (double)i, square[i]);
     for (d = 0; d < 2; d++) {
-        lab_record_as(r, 0, error_of(line[0], x[d], y[d], POINTS), "error_source_line_%s", name[d]);
-        lab_record_as(r, 0, error_of(line[1], x[d], y[d], POINTS), "error_target_line_%s", name[d]);
-        lab_record_as(r, 0, error_of(square, x[d], y[d], POINTS), "error_square_%s", name[d]);
+        lab_record_as(r, 0, error_of(line[0], x[d], y[d], POINTS), "error_%s", name[d]);
+        lab_record_as(r, 1, error_of(line[1], x[d], y[d], POINTS), "error_%s", name[d]);
+        lab_record_as(r, 2, error_of(square, x[d], y[d], POINTS), "error_%s", name[d]);
     }
     return 0;
 }
@@ -433,47 +425,36 @@ static void note_inputs(lab_run *r, const char *which, const game *g)
         lab_record_as(r, g->h[i][0], g->h[i][1], "%s_%s", i < CLASS ? "one" : "other", which);
 }
 
-/* Loss after the unit's step alone and after both, against the rate: decades from the start. */
-static void run_sweep(lab_run *r, const game *start)
+/* The unit's step alone, and with that of the layer before it, both by the gradients at the start. */
+static void game_step(const game *start, double rate, game *alone, game *both)
 {
-    size_t i;
-    for (i = 0; i < SWEEP; i++) {
-        const double rate = pow(10, -2 + (double)i / 4);
-        game g = *start, gradient;
-        move(g.p, g.g, rate, W, WEIGHTS); /* the unit */
-        gradient = g;
-        game_gradient(&gradient);
-        lab_record(r, "own", rate, lab_round(log10(gradient.loss / start->loss), 4));
-        move(g.p, g.g, rate, A, W); /* the layer before it */
-        game_inputs(&g);
-        game_gradient(&g);
-        lab_record(r, "both", rate, lab_round(log10(g.loss / start->loss), 4));
-    }
+    *both = *start;
+    move(both->p, both->g, rate, W, WEIGHTS);
+    *alone = *both;
+    game_gradient(alone);
+    move(both->p, both->g, rate, A, W);
+    game_inputs(both);
+    game_gradient(both);
 }
 
-/* One step in three pictures: before, after the unit's own, after both. */
-static void show_step(lab_run *r, const game *start)
-{
-    game g = *start, alone;
-    note_line(r, "1", &g);
-    note_inputs(r, "1", &g);
-    move(g.p, g.g, shown_rate, W, WEIGHTS);
-    alone = g;
-    game_gradient(&alone);
-    note_line(r, "2", &alone);
-    move(g.p, g.g, shown_rate, A, W);
-    game_inputs(&g);
-    game_gradient(&g);
-    note_line(r, "3", &g);
-    note_inputs(r, "3", &g);
-}
-
+/* Losses against the rate, decades from the start; and one step in three pictures. */
 static int run_chase(lab_run *r)
 {
-    game g;
-    game_start(&g, r->seed);
-    run_sweep(r, &g);
-    show_step(r, &g);
+    game start, alone, both;
+    size_t i;
+    game_start(&start, r->seed);
+    for (i = 0; i < SWEEP; i++) {
+        const double rate = pow(10, -2 + (double)i / 4);
+        game_step(&start, rate, &alone, &both);
+        lab_record(r, "own", rate, lab_round(log10(alone.loss / start.loss), 4));
+        lab_record(r, "both", rate, lab_round(log10(both.loss / start.loss), 4));
+    }
+    game_step(&start, shown_rate, &alone, &both);
+    note_line(r, "1", &start);
+    note_inputs(r, "1", &start);
+    note_line(r, "2", &alone);
+    note_line(r, "3", &both);
+    note_inputs(r, "3", &both);
     return 0;
 }
 
@@ -499,15 +480,9 @@ typedef struct known {
 
 /* clang-format off */
 static const known numbers[] = {
-    {"26a", PEOPLE, "mean_height", 1, 0, 1, {161.1}},
-    {"26a", PEOPLE, "mean_weight", 1, 0, 1, {64.8}},
-    {"26a", PEOPLE, "mean_age", 1, 0, 1, {26.7}},
-    {"26a", PEOPLE, "var_height", 2, 0, 1, {1255.29}},
-    {"26a", PEOPLE, "var_weight", 2, 0, 1, {421.96}},
-    {"26a", PEOPLE, "var_age", 2, 0, 1, {175.01}},
-    {"26a", PEOPLE, "sample_var_height", 3, 0, 1, {1394.767}},
-    {"26a", PEOPLE, "sample_var_weight", 3, 0, 1, {468.844}},
-    {"26a", PEOPLE, "sample_var_age", 3, 0, 1, {194.456}},
+    {"26a", PEOPLE, "mean", 1, 0, COLUMNS, {161.1, 64.8, 26.7}},
+    {"26a", PEOPLE, "var", 2, 0, COLUMNS, {1255.29, 421.96, 175.01}},
+    {"26a", PEOPLE, "sample_var", 3, 0, COLUMNS, {1394.767, 468.844, 194.456}},
     {"26a", PEOPLE, "z_height", 4, 0, MEN,
      {-.3133, -2.8535, -.0310, .4488, .5334, .8721, .3076, .1947, .3076, .5334}},
     {"26a", PEOPLE, "minmax_height", 4, 0, MEN,
@@ -665,19 +640,6 @@ static void draw_walk(lab_report *r, plot_panel *p, const lab_panel *panel)
     plot_table(p, cell, 7, 5, "lrrrr");
 }
 
-static void draw_gradients(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    static const char *const names[3] = {"c", "b", "a"};
-    const lab_series used = lab_get(r, CHAIN, 0, "gradient");
-    const lab_series shifted = lab_get(r, CHAIN, 0, "shifted");
-    (void)panel;
-    if (used.n < 3 || shifted.n < 3) return;
-    plot_bars(p, "G: as used", used.y, NULL, 3, plot_solid(PLOT_SKY));
-    plot_bars(p, "G′: earlier weights moved", shifted.y, NULL, 3, plot_solid(PLOT_ORANGE));
-    plot_categories(p, names, 3);
-    plot_bar_values(p, 2);
-}
-
 static void draw_input(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     static const char *const which[2] = {"none", "batch"};
@@ -692,17 +654,9 @@ static void draw_input(lab_report *r, plot_panel *p, const lab_panel *panel)
     }
 }
 
-static void draw_orders(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    static const char *const names[FACTORS] = {"1st", "2nd", "3rd", "4th", "5th"};
-    const lab_series order = lab_get(r, PRODUCT, 0, panel->series);
-    if (order.n == FACTORS + 1)
-        plot_bars(p, NULL, order.y + 1, NULL, FACTORS, plot_solid(PLOT_SKY));
-    plot_categories(p, names, FACTORS);
-    plot_bar_values(p, 4);
-}
-
 /* clang-format off */
+static const char *const neurons[3] = {"c", "b", "a"};
+static const char *const orders[FACTORS] = {"1st", "2nd", "3rd", "4th", "5th"};
 static const double steps_at[3] = {0, 1, 2};
 static const char *const steps_name[3] = {"0", "1", "2"};
 #define AT_RATE(rate) {{LAB_VLINE, .x = rate, .text = ""}}
@@ -713,9 +667,11 @@ static const lab_panel chain_panels[] = {
     {.axes = {.cols = 2, .heading = "Three neurons, one example: neuron c learns for input 1.00 "
                                     "and gets 1.66"}, .draw = draw_walk},
     {.axes = {.col = 2, .heading = "The shift of each weight's gradient",
-              .y = "gradient of the loss", .y_range = {-3.6, 2.4},
-              .legend = PLOT_LEGEND_BOTTOM_LEFT},
-     .draw = draw_gradients},
+              .x_names = neurons, .x_count = 3, .y = "gradient of the loss",
+              .y_range = {-3.6, 2.4}, .legend = PLOT_LEGEND_BOTTOM_LEFT},
+     .line = {{CHAIN, "gradient", "G: as used", {PLOT_SKY}, LAB_BARS},
+              {CHAIN, "shifted", "G′: earlier weights moved", {PLOT_ORANGE}, LAB_BARS}},
+     .value = 2},
     {.axes = {.row = 1, .heading = "One example: promise and result", .x = "learning rate",
               .x_scale = PLOT_LOG10, .y = "loss after one step", .y_range = {-1, 1},
               .legend = PLOT_LEGEND_ABOVE},
@@ -747,8 +703,9 @@ static const lab_panel product_panels[] = {
               {PRODUCT, "exact", "exact", {PLOT_INK}, LAB_ONE_SEED}},
      .mark = AT_RATE(0.05)},
     {.axes = {.col = 1, .heading = "The change of y by orders, rate 0.05",
-              .y = "sum of the terms", .y_range = {-6.4, 0.6}},
-     .draw = draw_orders, .series = "order"},
+              .x_names = orders, .x_count = FACTORS, .y = "sum of the terms",
+              .y_range = {-6.4, 0.6}},
+     .line = {{PRODUCT, "order", NULL, {PLOT_SKY}, LAB_BARS}}, .value = 4},
     {.axes = {.col = 2, .heading = "Each order against the rate",
               .x = "rate of the step", .x_scale = PLOT_LOG10, .y = "size of its sum",
               .y_scale = PLOT_LOG10, .legend = PLOT_LEGEND_BOTTOM_RIGHT},
@@ -871,24 +828,6 @@ static void draw_shift(lab_report *r, plot_panel *p, const lab_panel *panel)
     draw_curve(p, "parabola of the source", line, -2.4, 2.4, plot_dotted(PLOT_INK));
 }
 
-static void draw_errors(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    static const char *const model[3] = {"source_line", "target_line", "square"};
-    static const char *const names[3] = {"line of\nsource", "line of\ntarget", "parabola"};
-    static const char *const on[2] = {"source", "target"};
-    lab_numbers of[3];
-    size_t d, k;
-    (void)panel;
-    for (d = 0; d < 2; d++) {
-        for (k = 0; k < 3; k++)
-            of[k] = lab_all(r, SHIFT, lab_format(r, "error_%s_%s", model[k], on[d]), 0);
-        lab_draw_bars(p, d ? "on the target" : "on the source", of, 3,
-                      plot_solid(d ? PLOT_VERMILLION : PLOT_SKY));
-    }
-    plot_categories(p, names, 3);
-    plot_bar_values(p, 2);
-}
-
 /* Where w·h + b = 0, through the window. */
 static void draw_boundary(lab_report *r, plot_panel *p, const char *which, const char *label,
                           plot_style style)
@@ -935,11 +874,16 @@ static void draw_chase(lab_report *r, plot_panel *p, const lab_panel *panel)
              .x_range = {-reach, reach}, .y_range = {-reach, reach}, .aspect = 1},        \
     .draw = draw_chase, .series = what}
 
+static const char *const models[3] = {"line of\nsource", "line of\ntarget", "parabola"};
+
 static const lab_panel shift_panels[] = {
     {.axes = {.heading = "Same y of x, other x: another line", .x = "x", .y = "y",
               .y_range = {-4, 7.5}, .legend = PLOT_LEGEND_ABOVE}, .draw = draw_shift},
-    {.axes = {.col = 1, .heading = "Who fits whom", .y = "root mean square error",
-              .legend = PLOT_LEGEND_ABOVE}, .draw = draw_errors},
+    {.axes = {.col = 1, .heading = "Who fits whom", .x_names = models, .x_count = 3,
+              .y = "root mean square error", .legend = PLOT_LEGEND_ABOVE},
+     .line = {{SHIFT, "error_source", "on the source", {PLOT_SKY}, LAB_BARS},
+              {SHIFT, "error_target", "on the target", {PLOT_VERMILLION}, LAB_BARS}},
+     .value = 2},
     {.axes = {.col = 2, .heading = "Whose step helps, against the rate", .x = "learning rate",
               .x_scale = PLOT_LOG10, .y = "change of the loss, decades",
               .legend = PLOT_LEGEND_TOP_LEFT},
@@ -979,7 +923,7 @@ static const lab_program program = {
     "What do the small examples say by which batch norm is explained?",
     "Ten people; one digit; a chain of three neurons; a product of five weights; a line fitted to "
     "a parabola; a unit that chases its inputs",
-    .revision = 3, .uses = LAB_USES_DATA, .arm = arms, .arms = ARMS, .run = run,
+    .revision = 4, .uses = LAB_USES_DATA, .arm = arms, .arms = ARMS, .run = run,
     .report = report, .claim = claims, .claims = LAB_COUNT(claims)};
 /* clang-format on */
 LAB_MAIN(program)

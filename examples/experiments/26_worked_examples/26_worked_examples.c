@@ -425,7 +425,7 @@ static void note_inputs(lab_run *r, const char *which, const game *g)
         lab_record_as(r, g->h[i][0], g->h[i][1], "%s_%s", i < CLASS ? "one" : "other", which);
 }
 
-/* The unit's step alone, and with that of the layer before it, both by the gradients at the start. */
+/* The unit's step alone, and with that of the layer before it, by the gradients at the start. */
 static void game_step(const game *start, double rate, game *alone, game *both)
 {
     *both = *start;

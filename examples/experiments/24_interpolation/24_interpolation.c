@@ -11,8 +11,9 @@
 #define BARRIER_LEAST 0.01 /* of the worse end's loss: less is called none */
 
 enum { HIDDEN = 2, WIDTH = 64, BATCH = 128, EPOCHS = 3, IMAGES = 5000 };
-enum { POINTS = 29, SIDE = 21 };
-enum { OTHER_SEED = 1000 }; /* of the controls: added to the seed */
+enum { POINTS = 29, FIRST = 4, INSIDE = 21 }; /* of a line; those at 0 <= a <= 1 begin at FIRST */
+enum { SIDE = 21 };                           /* points of a triangle's side */
+enum { OTHER_SEED = 1000 };                   /* of the controls: added to the seed */
 
 /* ---- arms, optimizers, pairs ----------------------------------------------------------------- */
 
@@ -65,6 +66,8 @@ LAB_SETS(train, test, 0, 0, DATASET_STD);
 
 /* ---- training -------------------------------------------------------------------------------- */
 
+static const double rate[SOLUTIONS] = {0.1, 0.01, 0.001, 0.001, 0.1, 0.1};
+
 typedef struct solver { /* the plan's context */
     size_t solution, max_batch;
     nrm_real *squares; /* RMSprop's, of each parameter, 0 before */
@@ -73,14 +76,12 @@ typedef struct solver { /* the plan's context */
 static nrm_mlp_spec network(trainer *t)
 {
     const solver *how = (const solver *)t->plan->context;
-    const int norm = t->run->arm % 2 ? NRM_BATCH_NORM : NRM_NO_NORM, adam = how->solution == ADAM;
+    const int norm = t->run->arm % 2 ? NRM_BATCH_NORM : NRM_NO_NORM;
     nrm_mlp_spec spec = training_plain(t->layer, HIDDEN, WIDTH, NRM_RELU, norm);
     spec.max_batch = how->max_batch;
-    spec.optimizer = adam ? NRM_ADAM : NRM_SGD;
+    spec.optimizer = how->solution == ADAM ? NRM_ADAM : NRM_SGD;
     spec.heavy_ball = (nrm_real)(how->solution == MOMENTUM ? 0.9 : 0);
-    spec.lr = (nrm_real)(how->solution == MOMENTUM          ? 0.01
-                         : how->solution == RMSPROP || adam ? 0.001
-                                                            : 0.1);
+    spec.lr = (nrm_real)rate[how->solution];
     return spec;
 }
 
@@ -116,12 +117,6 @@ typedef struct solutions {
     nrm_mlp *net;
     size_t images;
 } solutions;
-
-static void free_solutions(solutions *s)
-{
-    free(s->start);
-    trainer_close(&s->t);
-}
 
 /* Loss and error at (1 - u - v) a + u b + v c, batch norm with the statistics of these images. */
 static int evaluate(solutions *s, const nrm_real *const corner[3], double u, double v, double *loss,
@@ -200,7 +195,7 @@ static int walk(solutions *s, lab_run *run, int scaled, const pair *p, const nrm
     double loss, error;
     size_t k;
     for (k = 0; k < POINTS; k++) {
-        const double at = ((double)k - 4) / 20;
+        const double at = ((double)k - FIRST) / (INSIDE - 1);
         if (evaluate(s, ends, at, 0, &loss, &error)) return -1;
         lab_record_as(run, at, loss, "%s%s", scaled ? "scaled_" : "", p->loss);
         if (!scaled) lab_record_as(run, at, error, "error/%s", name_of(p));
@@ -271,28 +266,21 @@ static int run(lab_run *r)
     solutions s;
     int failed = make_solutions(&s, r);
     if (!failed) failed = r->arm >= TRIANGLE_NONE ? run_triangles(&s, r) : run_pairs(&s, r);
-    free_solutions(&s);
+    free(s.start);
+    trainer_close(&s.t);
     return failed;
 }
 
 /* ---- what came out --------------------------------------------------------------------------- */
 
-static int between(double a)
-{
-    return a >= -1e-6 && a <= 1 + 1e-6;
-}
-
 /* The largest loss at 0 <= a <= 1 less that of the worse end; `relative`: over that of this end. */
 static double barrier_of(lab_series loss, int relative)
 {
-    double most = 0, ends = 0;
+    const double ends = stats_larger(loss.y[FIRST], loss.y[FIRST + INSIDE - 1]);
+    double most = 0;
     size_t i;
-    for (i = 0; i < loss.n; i++) {
-        const int end = fabs(loss.x[i]) < 1e-6 || fabs(loss.x[i] - 1) < 1e-6;
-        if (between(loss.x[i])) most = stats_larger(most, loss.y[i]);
-        if (end) ends = stats_larger(ends, loss.y[i]);
-    }
-    return loss.n ? (most - ends) / (relative ? ends : 1) : (double)NAN;
+    for (i = FIRST; i < FIRST + INSIDE; i++) most = stats_larger(most, loss.y[i]);
+    return (most - ends) / (relative ? ends : 1);
 }
 
 static lab_numbers barriers(lab_report *r, size_t arm, const char *what, size_t k, int relative)
@@ -309,13 +297,9 @@ static double unlikeness(lab_report *r, size_t arm, size_t k)
 {
     const lab_curve c = lab_over_seeds(r, arm, pairs[k].loss);
     double sum = 0;
-    size_t i, n = 0;
-    for (i = 0; i < c.n; i++) {
-        if (!between(c.x[i])) continue;
-        sum += c.sd[i] / c.mean[i];
-        n++;
-    }
-    return n ? sum / (double)n : (double)NAN;
+    size_t i;
+    for (i = FIRST; i < FIRST + INSIDE; i++) sum += c.sd[i] / c.mean[i];
+    return sum / INSIDE;
 }
 
 /* How far the curves of seed s are from the means of the other seeds' curves, over those means:
@@ -324,20 +308,16 @@ static double from_others(const lab_report *r, size_t arm, size_t s)
 {
     const size_t n = lab_seeds(r, arm);
     double sum = 0;
-    size_t i, k, other, count = 0;
-    for (k = 0; k < OF_OPTIMIZERS; k++) {
-        const lab_series own = lab_get(r, arm, s, pairs[k].loss);
-        for (i = 0; i < own.n; i++) {
+    size_t i, k, other;
+    for (k = 0; k < OF_OPTIMIZERS; k++)
+        for (i = FIRST; i < FIRST + INSIDE; i++) {
             double mean = 0;
-            if (!between(own.x[i])) continue;
             for (other = 0; other < n; other++)
                 if (other != s)
-                    mean += lab_at(r, arm, other, pairs[k].loss, own.x[i]) / ((double)n - 1);
-            sum += fabs(own.y[i] - mean) / mean;
-            count++;
+                    mean += lab_get(r, arm, other, pairs[k].loss).y[i] / ((double)n - 1);
+            sum += fabs(lab_get(r, arm, s, pairs[k].loss).y[i] - mean) / mean;
         }
-    }
-    return count ? sum / (double)count : (double)NAN;
+    return sum / (OF_OPTIMIZERS * INSIDE);
 }
 
 /* |A-B| over the mean distance of A and B from the start. */
@@ -421,13 +401,11 @@ static void judge_places(lab_report *r, const lab_claim *c)
 static void judge_control(lab_report *r, const lab_claim *c)
 {
     const lab_numbers other = barriers(r, c->a, "", OF_OPTIMIZERS, 0);
-    lab_numbers all = {other.n, {0}};
+    lab_numbers all = lab_times(other, 0);
     double most;
-    size_t k, s;
-    for (k = 0; k < OF_OPTIMIZERS; k++) {
-        const lab_numbers value = barriers(r, c->a, "", k, 0);
-        for (s = 0; s < all.n; s++) all.of[s] += value.of[s] / OF_OPTIMIZERS;
-    }
+    size_t k;
+    for (k = 0; k < OF_OPTIMIZERS; k++) all = lab_calc(all, '+', barriers(r, c->a, "", k, 0));
+    all = lab_times(all, 1.0 / OF_OPTIMIZERS);
     most = stats_larger(lab_describe(all).max, lab_describe(other).max);
     lab_verdict(r, c, lab_more(all, other, 1),
                 most <= 0 ? "no pair has a barrier, so there is nothing to compare" : "",
@@ -435,56 +413,49 @@ static void judge_control(lab_report *r, const lab_claim *c)
                 lab_pm(r, other, 4));
 }
 
-/* The curve of a seed and a pair at 0 <= a <= 1, over the mean of its ends, or its ends alone;
-   returns its points. */
-static size_t shape(const lab_report *r, size_t arm, size_t s, size_t k, int ends_alone, double *y)
+/* The curve of a seed and a pair at 0 <= a <= 1, or its two ends alone, over the mean of these. */
+static void shape(const lab_report *r, size_t arm, size_t s, size_t k, size_t points, double *y)
 {
-    const lab_series loss = lab_get(r, arm, s, pairs[k].loss);
-    size_t i, n = 0;
-    double ends;
-    for (i = 0; i < loss.n && n < POINTS; i++)
-        if (between(loss.x[i])) y[n++] = loss.y[i];
-    ends = n > 0 ? (y[0] + y[n - 1]) / 2 : 1;
-    for (i = 0; i < n; i++) y[i] /= ends;
-    if (!ends_alone || n < 3) return n;
-    y[1] = y[n - 1];
-    return 2;
+    const double *loss = lab_get(r, arm, s, pairs[k].loss).y + FIRST, *last = loss + INSIDE - 1;
+    size_t i;
+    for (i = 0; i < points; i++)
+        y[i] = (points > 2 ? loss[i] : i ? *last : *loss) / ((*loss + *last) / 2);
 }
 
 /* The share of the six curves of seed s that are nearest to the other seeds' mean of their pair. */
-static double recognized_by(const lab_report *r, size_t arm, size_t s, int ends_alone)
+static double recognized_by(const lab_report *r, size_t arm, size_t s, size_t points)
 {
-    double average[OF_OPTIMIZERS][POINTS] = {{0}}, y[POINTS];
-    size_t k, c, i, other, n = 0, right = 0;
+    double average[OF_OPTIMIZERS][INSIDE] = {{0}}, y[INSIDE];
+    size_t k, c, i, other, right = 0;
     for (k = 0; k < OF_OPTIMIZERS; k++)
         for (other = 0; other < lab_seeds(r, arm); other++) {
             if (other == s) continue;
-            n = shape(r, arm, other, k, ends_alone, y);
-            for (i = 0; i < n; i++) average[k][i] += y[i] / ((double)lab_seeds(r, arm) - 1);
+            shape(r, arm, other, k, points, y);
+            for (i = 0; i < points; i++) average[k][i] += y[i] / ((double)lab_seeds(r, arm) - 1);
         }
     for (k = 0; k < OF_OPTIMIZERS; k++) {
         double least = (double)INFINITY;
         size_t nearest = OF_OPTIMIZERS;
-        n = shape(r, arm, s, k, ends_alone, y);
+        shape(r, arm, s, k, points, y);
         for (c = 0; c < OF_OPTIMIZERS; c++) {
             double far = 0;
-            for (i = 0; i < n; i++) far += fabs(y[i] - average[c][i]);
+            for (i = 0; i < points; i++) far += fabs(y[i] - average[c][i]);
             if (far < least) nearest = c;
             least = stats_smaller(least, far);
         }
-        right += n > 0 && nearest == k ? 1u : 0u;
+        right += nearest == k;
     }
     return (double)right / OF_OPTIMIZERS;
 }
 
 static double recognized(const lab_report *r, size_t arm, size_t s)
 {
-    return recognized_by(r, arm, s, 0);
+    return recognized_by(r, arm, s, INSIDE);
 }
 
 static double by_ends(const lab_report *r, size_t arm, size_t s)
 {
-    return recognized_by(r, arm, s, 1);
+    return recognized_by(r, arm, s, 2);
 }
 
 static void judge_shape(lab_report *r, const lab_claim *c)
@@ -500,58 +471,58 @@ static void judge_shape(lab_report *r, const lab_claim *c)
                 lab_average(share) * n * OF_OPTIMIZERS, (unsigned long)share.n * OF_OPTIMIZERS, n);
 }
 
-static const char known[] = "none; the curves had been seen when the criterion was written";
+#define ABSTRACT "Im, Tao & Branson 2016 (abstract)"
+#define NOTES "Im, Tao & Branson 2016 (abstract and notes by others)"
+#define NO_NUMBERS "no numbers at hand"
+#define KNOWN "none; the curves had been seen when the criterion was written"
 
 /* clang-format off */
 static const lab_claim claims[] = {
     {"24a", "A barrier separates the solutions of different optimizers, without norm",
-     "Im, Tao & Branson 2016 (abstract and notes by others)", "no numbers at hand",
+     NOTES, NO_NUMBERS,
      "loss between more than 1 % above that of the worse end, seed by seed, for each of six pairs",
      "none before the criterion; then one seed: barriers of 0.003 to 0.012", LAB_TRAINING,
      LAB_SETTING, judge_barrier, .a = NONE},
-    {"24b", "... and with batch norm", "Im, Tao & Branson 2016 (abstract and notes by others)",
-     "no numbers at hand", "the same with batch norm",
+    {"24b", "... and with batch norm", NOTES, NO_NUMBERS, "the same with batch norm",
      "none before the criterion; then one seed: no barrier in any pair", LAB_TRAINING, LAB_SETTING,
      judge_barrier, .a = BATCH_NORM},
-    {"24c", "With batch norm the curves are more alike from start to start",
-     "Im, Tao & Branson 2016 (abstract and notes by others)",
+    {"24c", "With batch norm the curves are more alike from start to start", NOTES,
      "\"key\" to the consistency across re-initializations; no numbers at hand", "a seed's curves "
      "are nearer to the means of the other seeds' with batch norm, paired over seeds, and standard "
      "deviation by mean is smaller in 5 of 6 pairs (else partly)", "none", LAB_TRAINING,
      LAB_SETTING, judge_consistency},
-    {"24d", "From one start the optimizers end in different places",
-     "Im, Tao & Branson 2016 (abstract)", "\"different\" minima; no numbers at hand", "|A-B| above "
-     "half of the mean distance from the start: seed by seed, each of six pairs, both networks",
-     "none", LAB_TRAINING, LAB_SETTING, judge_places},
+    {"24d", "From one start the optimizers end in different places", ABSTRACT,
+     "\"different\" minima; no numbers at hand", "|A-B| above half of the mean distance from "
+     "the start: seed by seed, each of six pairs, both networks", "none", LAB_TRAINING,
+     LAB_SETTING, judge_places},
     {"24e", "The barrier is that of the optimizers, not of chance, without norm",
-     "Im, Tao & Branson 2016 (abstract): \"characteristic of the optimizer\"", "no numbers at hand",
+     ABSTRACT ": \"characteristic of the optimizer\"", NO_NUMBERS,
      "mean barrier of the six pairs above that of SGD twice with other batches", "none",
      LAB_TRAINING, LAB_SETTING, judge_control, .a = NONE},
-    {"24f", "... and with batch norm",
-     "Im, Tao & Branson 2016 (abstract): \"characteristic of the optimizer\"", "no numbers at hand",
-     "the same with batch norm", "none", LAB_TRAINING, LAB_SETTING, judge_control, .a = BATCH_NORM},
+    {"24f", "... and with batch norm", ABSTRACT ": \"characteristic of the optimizer\"",
+     NO_NUMBERS, "the same with batch norm", "none", LAB_TRAINING, LAB_SETTING, judge_control,
+     .a = BATCH_NORM},
     {"24g", "The shape of the curve tells which optimizers it lies between, without norm",
-     "Im, Tao & Branson 2016 (abstract and notes by others)", "no numbers at hand",
+     NOTES, NO_NUMBERS,
      "a seed's curve, over the mean of its ends, is nearest to the other seeds' mean of its own "
      "pair, of six: more often than 1/6, paired over seeds, and in half of all cases. Added after "
-     "the run", known, LAB_TRAINING, LAB_SETTING, judge_shape, .a = NONE},
-    {"24h", "... and with batch norm", "Im, Tao & Branson 2016 (abstract and notes by others)",
-     "no numbers at hand", "the same with batch norm. Added after the run", known, LAB_TRAINING,
-     LAB_SETTING, judge_shape, .a = BATCH_NORM}};
+     "the run", KNOWN, LAB_TRAINING, LAB_SETTING, judge_shape, .a = NONE},
+    {"24h", "... and with batch norm", NOTES, NO_NUMBERS,
+     "the same with batch norm. Added after the run", KNOWN, LAB_TRAINING, LAB_SETTING, judge_shape,
+     .a = BATCH_NORM}};
 /* clang-format on */
 
 /* Scaling must not move the end. */
 static void check_scaled(lab_report *r)
 {
     double moved = 0;
-    size_t s, k;
-    for (s = 0; s < lab_seeds(r, BATCH_NORM); s++)
-        for (k = 0; k < OF_OPTIMIZERS; k++) {
-            const double scaled =
-                lab_at(r, BATCH_NORM, s, lab_format(r, "scaled_%s", pairs[k].loss), 1);
-            moved =
-                stats_larger(moved, fabs(lab_at(r, BATCH_NORM, s, pairs[k].loss, 1) / scaled - 1));
-        }
+    size_t k;
+    for (k = 0; k < OF_OPTIMIZERS; k++) {
+        const char *scaled = lab_format(r, "scaled_%s", pairs[k].loss);
+        const lab_numbers ratio = lab_calc(lab_all(r, BATCH_NORM, pairs[k].loss, 1), '/',
+                                           lab_all(r, BATCH_NORM, scaled, 1));
+        moved = stats_larger(moved, lab_describe(lab_map(lab_plus(ratio, -1), fabs)).max);
+    }
     lab_check(r, moved < 1e-3, "with batch norm, scaled weights compute the same",
               "loss at the scaled end, largest relative difference %.1e (ε, rounding)", moved);
 }
@@ -648,13 +619,13 @@ static void draw_triangle(lab_report *r, plot_panel *p, const lab_panel *panel)
     const double height = 0.8660254;
     const triple *of = &triples[panel->other];
     const lab_series loss = lab_get(r, panel->arm, 0, of->loss);
-    double *field = (double *)malloc(sizeof(double) * ROWS * COLS), lo = 1e9, hi = 0;
+    static double field[ROWS * COLS];
+    double lo = 1e9, hi = 0;
     size_t i, j;
-    if (!field) return;
     for (i = 0; i < ROWS; i++)
         for (j = 0; j < COLS; j++) {
             const double v = ((double)i + 0.5) / ROWS, x = ((double)j + 0.5) / COLS;
-            field[i * COLS + j] = loss.n ? in_triangle(loss, x - 0.5 * v, v) : (double)NAN;
+            field[i * COLS + j] = in_triangle(loss, x - 0.5 * v, v);
         }
     for (j = 0; j < TRIPLES; j++) {
         const lab_series any = lab_get(r, panel->arm, 0, triples[j].loss);
@@ -669,7 +640,6 @@ static void draw_triangle(lab_report *r, plot_panel *p, const lab_panel *panel)
     plot_text(p, 1, -0.02, solution_name[of->corner[1]], PLOT_CENTER | PLOT_BELOW, PLOT_INK);
     plot_text(p, 0.5, height + 0.02, solution_name[of->corner[2]], PLOT_CENTER | PLOT_ABOVE,
               PLOT_INK);
-    free(field);
 }
 
 /* clang-format off */

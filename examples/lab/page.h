@@ -18,8 +18,8 @@
 #include "judge.h"
 
 /* How a line shows its seeds: their mean, lowest and highest; a line for each; the first one's; the
-   mean alone; as LAB_RANGE, but the geometric mean; ten to the power of what LAB_RANGE has. Or bars:
-   for each x that axes.x_names has a name for the mean and one standard deviation, with the value
+   mean alone; as LAB_RANGE, but the geometric mean; ten to the power of what LAB_RANGE has. Bars:
+   the mean and one standard deviation at each x that axes.x_names has a name for, with the value
    over it to panel->value decimals. */
 enum { LAB_RANGE, LAB_EACH_SEED, LAB_ONE_SEED, LAB_MEAN, LAB_GEOMETRIC, LAB_POWERS, LAB_BARS };
 

@@ -7,7 +7,7 @@
    decades; a cosine with a gradient of length 0 is left out. */
 #include "lab/experiment.h"
 
-enum { INPUTS = 784, CLASSES = 10, WIDTH = 100, DEEPEST = 13, BATCH = 128, CHECKED = 41 };
+enum { CLASSES = 10, WIDTH = 100, BATCH = 128, MOST_STEPS = 1500 };
 enum { SHOWN = 3, WINDOWS = 4, BIN = 75, LOOKS = 200 };
 
 /* ---- the arms -------------------------------------------------------------------------------- */
@@ -17,19 +17,17 @@ enum { FAST, SLOW, RATES };
 enum { NONE, NORMED, KINDS };
 enum { ARMS = NETS * RATES * KINDS };
 
-typedef struct network {
+static const struct shape {
     const char *name;
     size_t hidden;
     int activation;
     size_t shown[SHOWN]; /* layers looked at, counted from 0 */
-} network;
-
-static const network networks[NETS] = {{"13 x 100 ReLU", 13, NRM_RELU, {3, 8, 12}},
-                                       {"6 x 100 tanh", 6, NRM_TANH, {1, 3, 5}}};
+} networks[NETS] = {{"13 x 100 ReLU", 13, NRM_RELU, {3, 8, 12}},
+                    {"6 x 100 tanh", 6, NRM_TANH, {1, 3, 5}}};
 static const double rates[RATES] = {0.1, 0.01};
 
 /* Steps of a window: from one to before the next. */
-static const size_t window_from[WINDOWS + 1] = {0, 20, 200, 500, 1500};
+static const size_t window_from[WINDOWS + 1] = {0, 20, 200, 500, MOST_STEPS};
 
 static const lab_arm arms[ARMS] = {
     {"relu13_fast_none", "no norm", 9, 12}, {"relu13_fast_batch", "batch norm", 10, 12},
@@ -37,263 +35,213 @@ static const lab_arm arms[ARMS] = {
     {"tanh6_fast_none", "no norm", 6, 12},  {"tanh6_fast_batch", "batch norm", 7, 12},
     {"tanh6_slow_none", "no norm", 6, 12},  {"tanh6_slow_batch", "batch norm", 7, 12}};
 
-static size_t arm_of(int net, int rate, int kind)
-{
-    return (size_t)((net * RATES + rate) * KINDS + kind);
-}
+/* The one without a norm; the one with batch norm follows it. */
+#define ARM(net, rate) ((size_t)(((net)*RATES + (rate)) * KINDS))
 
 LAB_SET(train_set, quick ? 4000 : 0, DATASET_STD);
 
-/* ---- a network in training ------------------------------------------------------------------- */
-
-typedef struct trial {
-    lab_run *r;
-    const network *shape;
-    nrm_mlp *mlp;
-    void *block;
-    training_order order;
-    size_t steps;
-    nrm_real *kept, *g; /* [n_params] parameters and gradient while a look disturbs them */
-    double *pending;    /* where the cosine of g and the next step's gradient is missing */
-} trial;
-
-static void trial_free(trial *t)
+static const struct shape *shape_of(size_t arm)
 {
-    training_order_free(&t->order);
-    free(t->block);
-    free(t->kept);
-    free(t->g);
+    return &networks[arm / (KINDS * RATES)];
 }
 
-static int trial_make(trial *t, lab_run *r)
+static nrm_mlp_spec network(trainer *t)
 {
-    const network *shape = &networks[r->arm / (KINDS * RATES)];
-    const int norm = r->arm % KINDS == NORMED ? NRM_BATCH_NORM : NRM_NO_NORM;
-    nrm_mlp_layer layer[DEEPEST + 1];
-    nrm_mlp_spec spec = training_plain(layer, shape->hidden, WIDTH, shape->activation, norm);
-    memset(t, 0, sizeof *t);
-    t->r = r;
-    t->shape = shape;
-    t->steps = r->quick ? 26 : 1500;
-    spec.max_batch = BATCH;
-    spec.seed = r->seed;
-    spec.lr = (nrm_real)rates[r->arm / KINDS % RATES];
-    t->mlp = training_net(&spec, &t->block);
-    if (!t->mlp || training_order_start(&t->order, train_set.n, BATCH, INPUTS, r->seed)) return -1;
-    t->kept = (nrm_real *)malloc(t->mlp->n_params * sizeof *t->kept);
-    t->g = (nrm_real *)malloc(t->mlp->n_params * sizeof *t->g);
-    return t->kept && t->g ? 0 : -1;
+    const struct shape *shape = shape_of(t->run->arm);
+    const int norm = t->run->arm % KINDS == NORMED ? NRM_BATCH_NORM : NRM_NO_NORM;
+    nrm_mlp_spec spec = training_plain(t->layer, shape->hidden, WIDTH, shape->activation, norm);
+    spec.lr = (nrm_real)rates[t->run->arm / KINDS % RATES];
+    return spec;
 }
 
-/* ---- two gradients beside each other --------------------------------------------------------- */
+/* ---- looks ----------------------------------------------------------------------------------- */
 
 enum { DISTANCE, RELATIVE, COSINE, FIGURES }; /* what is told of two gradients */
 static const char *const figure_name[FIGURES] = {"shift", "relative", "cosine"};
 
-typedef struct pair {
-    double of[FIGURES];
-} pair;
+/* What a look at one step finds: of each layer shown the figures of G and G'; cosines of the
+   gradients of this step and the next one, and on this step's batch before and after it; 1 if the
+   loss is lower after it. */
+enum { NEXT = SHOWN * FIGURES, SAME, DOWN, SEEN };
+static const char *const other_name[SEEN - NEXT] = {"next", "same", "down"};
 
-static pair compare(const nrm_real *g, const nrm_real *g2, size_t n)
-{
-    double gg = 0, hh = 0, gh = 0, dd = 0;
-    pair p;
-    size_t i;
-    for (i = 0; i < n; i++) {
-        const double a = (double)g[i], b = (double)g2[i];
-        gg += a * a;
-        hh += b * b;
-        gh += a * b;
-        dd += (a - b) * (a - b);
-    }
-    p.of[DISTANCE] = sqrt(dd);
-    p.of[RELATIVE] = gg > 0 ? sqrt(dd / gg) : (double)NAN;
-    p.of[COSINE] = gg > 0 && hh > 0 ? gh / sqrt(gg) / sqrt(hh) : (double)NAN;
-    return p;
-}
-
-/* What a look at one step finds. */
 typedef struct sight {
-    double step;
-    pair shift[SHOWN]; /* of the layers shown: G and G'                          */
-    double next;       /* cosine of the gradients of this step and the next one  */
-    double same;       /* the same on this step's batch, before and after it     */
-    double loss, down; /* before the step; 1 if it is lower after it             */
+    double step, of[SEEN];
 } sight;
 
-/* G' of layer l against its G. The parameters that come before W of layer l make their step. */
-static int shift_of(trial *t, size_t l, pair *found)
+typedef struct course { /* of a training */
+    nrm_real *kept, *g; /* [n_params] parameters and gradient while a look disturbs them */
+    double *pending;    /* where the cosine of g and the next step's gradient is missing */
+    sight seen[LOOKS];
+    size_t looks;
+    double loss[MOST_STEPS], accuracy[MOST_STEPS];
+} course;
+
+static void compare(double *of, const nrm_real *g, const nrm_real *g2, size_t n)
 {
-    nrm_mlp *net = t->mlp;
-    const nrm_mlp_state *s = &net->state[l];
-    const size_t before = (size_t)(s->W - net->params);
+    const double a = sqrt(training_squares(g, n)), b = sqrt(training_squares(g2, n));
+    of[DISTANCE] = training_distance(g, g2, n);
+    of[RELATIVE] = a > 0 ? of[DISTANCE] / a : (double)NAN;
+    of[COSINE] = a > 0 && b > 0 ? training_dot(g, g2, n) / a / b : (double)NAN;
+}
+
+static int gradient(trainer *t, nrm_acc *loss)
+{
+    return nrm_mlp_gradient(t->net, loss, t->order.x, t->order.labels, t->order.count, NRM_TRAIN);
+}
+
+/* The first n parameters make their step; all others are as before. */
+static void move(trainer *t, size_t n)
+{
+    const course *c = (const course *)t->plan->context;
+    nrm_mlp *net = t->net;
     size_t i;
+    memcpy(net->params, c->kept, net->n_params * sizeof *c->kept);
+    for (i = 0; i < n; i++) net->params[i] -= net->spec.lr * c->g[i];
+}
+
+/* G' of layer l against its G. The parameters that come before W of layer l make their step. */
+static int shift_of(trainer *t, size_t l, double *of)
+{
+    const nrm_mlp_state *s = &t->net->state[l];
+    const size_t before = (size_t)(s->W - t->net->params);
+    const course *c = (const course *)t->plan->context;
     int rc;
-    memcpy(net->params, t->kept, net->n_params * sizeof *t->kept);
-    for (i = 0; i < before; i++) net->params[i] -= net->spec.lr * t->g[i];
-    rc = nrm_mlp_gradient(net, NULL, t->order.x, t->order.labels, t->order.count, NRM_TRAIN);
-    *found = compare(t->g + before, s->dW, s->in * s->shape.width);
+    move(t, before);
+    rc = gradient(t, NULL);
+    compare(of, c->g + before, s->dW, s->in * s->shape.width);
     return rc;
 }
 
 /* The cosine of the last look's gradient and the present one, if that is still missing. */
-static void meet_next(trial *t)
+static void meet_next(course *c, const nrm_mlp *net)
 {
-    if (t->pending) *t->pending = compare(t->g, t->mlp->grads, t->mlp->n_params).of[COSINE];
-    t->pending = NULL;
+    double of[FIGURES];
+    if (!c->pending) return;
+    compare(of, c->g, net->grads, net->n_params);
+    *c->pending = of[COSINE];
+    c->pending = NULL;
 }
 
 /* Before a step: the gradient, the shifts of the layers, the gradient after the whole step; then
-   all is as it was, and t->g is the gradient. */
-static int look(trial *t, sight *s, size_t step)
+   all is as it was, and c->g is the gradient. */
+static int look(trainer *t, course *c, sight *s)
 {
-    nrm_mlp *net = t->mlp;
+    nrm_mlp *net = t->net;
     nrm_acc loss = 0, after = 0;
-    pair first = {{0, 0, 1}}, same;
-    size_t i;
-    int k,
-        rc = nrm_mlp_gradient(net, &loss, t->order.x, t->order.labels, t->order.count, NRM_TRAIN);
-    meet_next(t);
-    memcpy(t->kept, net->params, net->n_params * sizeof *t->kept);
-    memcpy(t->g, net->grads, net->n_params * sizeof *t->g);
-    s->step = (double)step;
-    for (k = 0; k < SHOWN && rc >= 0; k++) rc = shift_of(t, t->shape->shown[k], &s->shift[k]);
-    if (step == 0 && rc >= 0) {
-        rc = shift_of(t, 0, &first);
-        lab_record(t->r, "first_layer_shift", 0, first.of[DISTANCE]);
-        lab_record(t->r, "first_layer_cosine", 0, first.of[COSINE]);
+    double of[FIGURES];
+    size_t k;
+    int rc = gradient(t, &loss);
+    meet_next(c, net);
+    memcpy(c->kept, net->params, net->n_params * sizeof *c->kept);
+    memcpy(c->g, net->grads, net->n_params * sizeof *c->g);
+    s->step = (double)t->step;
+    for (k = 0; k < SHOWN && rc >= 0; k++)
+        rc = shift_of(t, shape_of(t->run->arm)->shown[k], s->of + k * FIGURES);
+    if (t->step == 0 && rc >= 0) {
+        rc = shift_of(t, 0, of);
+        lab_record(t->run, "first_layer_shift", 0, of[DISTANCE]);
+        lab_record(t->run, "first_layer_cosine", 0, of[COSINE]);
     }
-    for (i = 0; i < net->n_params; i++) net->params[i] = t->kept[i] - net->spec.lr * t->g[i];
-    if (rc >= 0)
-        rc = nrm_mlp_gradient(net, &after, t->order.x, t->order.labels, t->order.count, NRM_TRAIN);
-    same = compare(t->g, net->grads, net->n_params);
-    memcpy(net->params, t->kept, net->n_params * sizeof *t->kept);
-    s->same = same.of[COSINE];
-    s->next = (double)NAN;
-    s->loss = (double)loss;
-    s->down = after < loss;
+    move(t, net->n_params);
+    if (rc >= 0) rc = gradient(t, &after);
+    compare(of, c->g, net->grads, net->n_params);
+    move(t, 0);
+    s->of[NEXT] = (double)NAN;
+    s->of[SAME] = of[COSINE];
+    s->of[DOWN] = after < loss;
     return rc;
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static void put(trial *t, const char *group, const char *what, size_t layer, double x, double y)
+static void put(lab_run *r, const char *group, const char *what, double x, double y)
 {
-    if (isnan(y)) return;
-    if (layer > 0)
-        lab_record_as(t->r, x, lab_round(y, 4), "%s_%s_%zu", group, what, layer);
-    else
-        lab_record_as(t->r, x, lab_round(y, 4), "%s_%s", group, what);
+    if (!isnan(y)) lab_record_as(r, x, lab_round(y, 4), "%s_%s", group, what);
 }
 
-/* Medians over some looks, at x of the series whose names begin with the group's. */
-static void put_medians(trial *t, const char *group, const sight *s, size_t n, double x)
+/* Medians of the looks at the steps from `from` to before `to`, and the mean loss of these steps,
+   at x of the series whose names begin with the group's. */
+static void put_span(trainer *t, const char *group, size_t from, size_t to, double x)
 {
-    double v[LOOKS], down = 0;
-    size_t i;
-    int k, what;
-    if (n == 0) return;
-    for (k = 0; k < SHOWN; k++)
-        for (what = 0; what < FIGURES; what++) {
-            for (i = 0; i < n; i++) v[i] = s[i].shift[k].of[what];
-            put(t, group, figure_name[what], t->shape->shown[k] + 1, x, stats_median(v, n));
-        }
-    for (i = 0; i < n; i++) v[i] = s[i].next;
-    put(t, group, "next", 0, x, stats_median(v, n));
-    for (i = 0; i < n; i++) v[i] = s[i].same;
-    put(t, group, "same", 0, x, stats_median(v, n));
-    for (i = 0; i < n; i++) down += s[i].down / (double)n;
-    put(t, group, "down", 0, x, down);
-}
-
-static double mean_of(const double *v, size_t from, size_t to)
-{
-    double sum = 0;
-    size_t i;
-    for (i = from; i < to; i++) sum += v[i];
-    return sum / (double)(to - from);
-}
-
-/* Looks and the losses of all steps, by windows and by bins. */
-static void record(trial *t, const sight *s, size_t n, const double *loss, const double *accuracy)
-{
-    size_t from, i = 0, j;
-    int w;
-    for (w = 0; w < WINDOWS; w++) {
-        const size_t to = window_from[w + 1] < t->steps ? window_from[w + 1] : t->steps;
-        for (j = i; j < n && s[j].step < (double)to; j++) continue;
-        put_medians(t, "window", s + i, j - i, w);
-        if (to > window_from[w]) put(t, "window", "loss", 0, w, mean_of(loss, window_from[w], to));
-        i = j;
+    const course *c = (const course *)t->plan->context;
+    double v[LOOKS];
+    size_t i, k, n = 0;
+    if (to > t->step) to = t->step;
+    for (i = 0; i < SEEN && from < to; i++) {
+        char name[32];
+        for (k = 0, n = 0; k < c->looks; k++)
+            if (c->seen[k].step >= (double)from && c->seen[k].step < (double)to)
+                v[n++] = c->seen[k].of[i];
+        if (i < NEXT)
+            (void)snprintf(name, sizeof name, "%s_%zu", figure_name[i % FIGURES],
+                           shape_of(t->run->arm)->shown[i / FIGURES] + 1);
+        put(t->run, group, i < NEXT ? name : other_name[i - NEXT], x,
+            i == DOWN ? stats_mean(v, n) : stats_median(v, n));
     }
-    for (from = 0, i = 0; from < t->steps; from += BIN, i = j) {
-        const size_t to = from + BIN < t->steps ? from + BIN : t->steps;
-        const double x = (double)(from + to) / 2;
-        for (j = i; j < n && s[j].step < (double)to; j++) continue;
-        put_medians(t, "bin", s + i, j - i, x);
-        put(t, "bin", "loss", 0, x, mean_of(loss, from, to));
-        put(t, "bin", "accuracy", 0, x, mean_of(accuracy, from, to));
-    }
+    if (from < to) put(t->run, group, "loss", x, stats_mean(c->loss + from, to - from));
 }
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-static int look_now(const trial *t, size_t step)
+static int begin(trainer *t)
 {
-    return t->r->quick ? step < 4 || step % 5 == 0 : step < 20 || step % 10 == 0;
+    course *c = (course *)t->plan->context;
+    memset(c, 0, sizeof *c);
+    if (!t->looked_at) return 0;
+    c->kept = (nrm_real *)malloc(2 * t->net->n_params * sizeof *c->kept);
+    c->g = c->kept + t->net->n_params;
+    return c->kept ? 0 : -1;
 }
 
-/* One step of SGD, after a look or not. A step that is not finite is not taken. */
-static int step(trial *t, sight *s, size_t at, double *loss, double *accuracy)
+/* One step of SGD, after a look or not. */
+static int learn(trainer *t, nrm_acc *loss)
 {
-    nrm_mlp *net = t->mlp;
-    nrm_acc value = 0, hits = 0;
-    int rc = s ? look(t, s, at) : NRM_OK;
-    if (rc >= 0) rc = nrm_mlp_train_step(net, &value, t->order.x, t->order.labels, t->order.count);
-    if (rc >= 0) rc = nrm_accuracy(&hits, net->logits, t->order.labels, t->order.count, CLASSES);
-    if (!s) meet_next(t);
-    if (s) t->pending = &s->next;
-    *loss = (double)value;
-    *accuracy = (double)hits;
+    course *c = (course *)t->plan->context;
+    const training_order *o = &t->order;
+    const size_t at = t->step;
+    const int now = t->run->quick ? at < 4 || at % 5 == 0 : at < 20 || at % 10 == 0;
+    sight *s = t->looked_at && now ? &c->seen[c->looks++] : NULL;
+    nrm_acc hits = 0;
+    int rc = s ? look(t, c, s) : NRM_OK;
+    if (rc >= 0) rc = nrm_mlp_train_step(t->net, loss, o->x, o->labels, o->count);
+    (void)nrm_accuracy(&hits, t->net->logits, o->labels, o->count, CLASSES);
+    if (!s) meet_next(c, t->net);
+    if (s) c->pending = &s->of[NEXT];
+    c->loss[at] = (double)*loss;
+    c->accuracy[at] = (double)hits;
     return rc;
 }
 
-/* Beside it, for the first steps, one that nobody looks at: the parameters stay the same. */
-static int train(trial *t, trial *alone, sight *s, double *loss, double *accuracy)
+/* Looks and the losses of all steps, by windows and by bins. */
+static int end(trainer *t)
 {
-    const size_t bytes = t->mlp->n_params * sizeof *t->kept;
-    const size_t checked = t->steps < CHECKED ? t->steps : (size_t)CHECKED;
-    size_t i, n = 0;
-    int rc = 0;
-    for (i = 0; i < t->steps && rc >= 0; i++) {
-        const int looking = look_now(t, i) && n < LOOKS;
-        if (i < checked) {
-            training_go_on(&alone->order, &train_set, 1);
-            rc = step(alone, NULL, i, &loss[i], &accuracy[i]);
-        }
-        training_go_on(&t->order, &train_set, 1);
-        if (rc >= 0) rc = step(t, looking ? &s[n++] : NULL, i, &loss[i], &accuracy[i]);
-        if (i + 1 == checked)
-            lab_record(t->r, "same_bits", 0, !memcmp(t->mlp->params, alone->mlp->params, bytes));
-        if (i % 50 == 0) lab_progress(t->r, (double)i / (double)t->steps);
+    course *c = (course *)t->plan->context;
+    size_t w, from, to;
+    for (w = 0; w < WINDOWS; w++)
+        put_span(t, "window", window_from[w], window_from[w + 1], (double)w);
+    for (from = 0; from < t->step; from = to) {
+        to = from + BIN < t->step ? from + BIN : t->step;
+        put_span(t, "bin", from, to, (double)(from + to) / 2);
+        put(t->run, "bin", "accuracy", (double)(from + to) / 2,
+            stats_mean(c->accuracy + from, to - from));
     }
-    if (rc >= 0) record(t, s, n, loss, accuracy);
-    return rc;
+    free(c->kept);
+    return 0;
 }
 
 static int run(lab_run *r)
 {
-    trial t, alone;
-    int rc = trial_make(&t, r), other = trial_make(&alone, r);
-    sight *s = (sight *)malloc(LOOKS * sizeof *s);
-    double *loss = (double *)malloc(2 * t.steps * sizeof *loss);
-    rc = rc >= 0 && other >= 0 && s && loss ? train(&t, &alone, s, loss, loss + t.steps) : -1;
-    if (rc < 0) fprintf(stderr, "a run failed: %s\n", nrm_strerror(rc));
-    trial_free(&t);
-    trial_free(&alone);
-    free(s);
-    free(loss);
-    return rc < 0;
+    static course c;
+    const trainer_plan plan = {.network = network,
+                               .begin = begin,
+                               .learn = learn,
+                               .end = end,
+                               .set = &train_set,
+                               .batch = BATCH,
+                               .steps = r->quick ? 26 : MOST_STEPS,
+                               .context = &c};
+    return trainer_run(r, &plan);
 }
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
@@ -314,19 +262,19 @@ static int learns(const lab_report *r, size_t arm, size_t seed, int window)
 }
 
 /* The share of cells that are as the claim says, of those in which both networks learn, seed by
-   seed; learning rates from the first to before `last`. */
-static lab_numbers shares(lab_report *r, int net, int what, int sign, int last)
+   seed; of the arm at the large rate and, but for sign 0, at the small one. */
+static lab_numbers shares(lab_report *r, size_t fast, size_t what, int sign)
 {
     lab_numbers share;
     size_t s;
-    share.n = lab_seeds(r, arm_of(net, FAST, NONE));
+    share.n = lab_seeds(r, fast);
     for (s = 0; s < share.n; s++) {
-        int rate, k, w, all = 0, met = 0;
-        for (rate = FAST; rate < last; rate++)
+        size_t arm, k;
+        int w, all = 0, met = 0;
+        for (arm = fast; arm <= fast + (sign ? KINDS : 0); arm += KINDS)
             for (k = 0; k < SHOWN; k++) {
-                const size_t arm = arm_of(net, rate, NONE);
                 const char *name =
-                    lab_format(r, "window_%s_%zu", figure_name[what], networks[net].shown[k] + 1);
+                    lab_format(r, "window_%s_%zu", figure_name[what], shape_of(arm)->shown[k] + 1);
                 for (w = 0; w < WINDOWS; w++) {
                     if (!learns(r, arm + NONE, s, w) || !learns(r, arm + NORMED, s, w)) continue;
                     all++;
@@ -339,60 +287,48 @@ static lab_numbers shares(lab_report *r, int net, int what, int sign, int last)
     return share;
 }
 
-/* More than half of the cells, and 60 % of them in the mean. c->a is the network, c->b the figure,
-   without a test it is to stay as it is, at the large rate alone. */
+/* More than half of the cells, and 60 % of them in the mean. c->b is the figure; without a test it
+   is to stay as it is, at the large rate alone. */
 static void judge_share(lab_report *r, const lab_claim *c)
 {
     const int sign = c->test == LAB_MORE ? 1 : c->test == LAB_LESS ? -1 : 0;
-    const lab_numbers share = shares(r, (int)c->a, (int)c->b, sign, sign ? RATES : SLOW);
+    const lab_numbers share = shares(r, c->a, c->b, sign);
     stats_finding found = lab_above(share, 0.5);
     found.size_met = lab_average(share) >= 0.6;
     lab_verdict(r, c, found, "", "%s of the cells", lab_pm(r, share, 2));
 }
 
-/* Means over the two late windows, weighted by their steps, of a network at 0.1. */
-static lab_numbers late(const lab_report *r, size_t net, int kind, const char *series)
+/* Means over the two late windows, weighted by their steps. */
+static double late(const lab_report *r, size_t arm, size_t seed, const char *series)
 {
-    const size_t arm = arm_of((int)net, FAST, kind);
-    const lab_numbers a = lab_all(r, arm, series, 2), b = lab_all(r, arm, series, 3);
-    lab_numbers mean = a;
-    size_t s;
-    for (s = 0; s < a.n; s++) mean.of[s] = (3 * a.of[s] + 10 * b.of[s]) / 13;
-    return mean;
+    return (3 * lab_at(r, arm, seed, series, 2) + 10 * lab_at(r, arm, seed, series, 3)) / 13;
 }
 
-static const char *told(lab_report *r, size_t net, const char *series)
+static double late_same(const lab_report *r, size_t arm, size_t seed)
 {
-    const lab_numbers batch = late(r, net, NORMED, series), none = late(r, net, NONE, series);
-    if (strcmp(series, "window_down") == 0)
-        return lab_format(r, "down %.0f %% against %.0f %%", 100 * lab_average(batch),
-                          100 * lab_average(none));
-    return lab_format(r, "cosine %s against %s", lab_pm(r, batch, 2), lab_pm(r, none, 2));
+    return late(r, arm, seed, "window_same");
 }
 
+static double late_down(const lab_report *r, size_t arm, size_t seed)
+{
+    return late(r, arm, seed, "window_down");
+}
+
+/* c->a: the network without a norm */
 static void judge_spiral(lab_report *r, const lab_claim *c)
 {
-    const char *same = "window_same", *down = "window_down";
-    const int go =
-        lab_average(late(r, c->a, NORMED, down)) - lab_average(late(r, c->a, NONE, down)) >= 0;
-    lab_verdict(r, c, lab_less(late(r, c->a, NORMED, same), late(r, c->a, NONE, same), go), "",
-                "%s; %s", told(r, c->a, same), told(r, c->a, down));
+    const lab_numbers same = lab_each(r, c->a + NORMED, late_same);
+    const lab_numbers plain = lab_each(r, c->a, late_same);
+    const double down = lab_average(lab_each(r, c->a + NORMED, late_down));
+    const double plain_down = lab_average(lab_each(r, c->a, late_down));
+    lab_verdict(r, c, lab_less(same, plain, down - plain_down >= 0), "",
+                "cosine %s against %s; down %.0f %% against %.0f %%", lab_pm(r, same, 2),
+                lab_pm(r, plain, 2), 100 * down, 100 * plain_down);
 }
 
-static void judge_post_hoc(lab_report *r, const lab_claim *c)
+/* Nothing comes before the first layer. */
+static void check_first_layer(lab_report *r)
 {
-    stats_finding more[NETS];
-    size_t net;
-    for (net = 0; net < NETS; net++)
-        more[net] = lab_more(late(r, net, NORMED, c->series), late(r, net, NONE, c->series), 1);
-    lab_verdict(r, c, stats_together(more, NETS), "post hoc", "%s: %s; %s: %s", networks[0].name,
-                told(r, 0, c->series), networks[1].name, told(r, 1, c->series));
-}
-
-/* Nothing comes before the first layer; and a look changes nothing. */
-static void check_runs(lab_report *r)
-{
-    const int same = lab_least(r, 0, ARMS - 1, "same_bits", 0) > 0;
     const double shift = lab_worst(r, "first_layer_shift");
     double cosine = 0;
     size_t a, s;
@@ -401,7 +337,6 @@ static void check_runs(lab_report *r)
             cosine = stats_larger(cosine, fabs(lab_at(r, a, s, "first_layer_cosine", 0) - 1));
     lab_check(r, shift <= 0 && cosine < 1e-6, "first layer",
               "shift %g, expected 0; cosine off 1 by %.1e", shift, cosine);
-    lab_check(r, same, "a look changes nothing", same ? "the same bits" : "other parameters");
 }
 
 /* ---- claims ---------------------------------------------------------------------------------- */
@@ -414,6 +349,10 @@ static void check_runs(lab_report *r)
     "steps 200 to 1500 at 0.1: lower cosine before and after a step on one batch, paired, and in " \
     "the mean at least as many steps go down"
 
+#define MORE_IN_BOTH(of)                                                                           \
+    LAB_PARTS({LAB_MORE, ARM(RELU13, FAST) + NORMED, ARM(RELU13, FAST), .each = of},               \
+              {LAB_MORE, ARM(TANH6, FAST) + NORMED, ARM(TANH6, FAST), .each = of}),                \
+        .remark = "post hoc", .decimals = 2
 #define POST_HOC "the run itself: written when the numbers of 14h and 14i were known"
 
 #define SANTURKAR "Santurkar et al. 2018, "
@@ -421,9 +360,9 @@ static void check_runs(lab_report *r)
 /* clang-format off */
 #define OF_BOTH(one, two, text, source, paper, criterion, relu, tanh, why_not, ...)                \
     {"14" one, text ": 13 x 100 ReLU", source, paper, criterion, relu, LAB_TRAINING, why_not,      \
-     .judge = __VA_ARGS__, .a = RELU13},                                                           \
+     .judge = __VA_ARGS__, .a = ARM(RELU13, FAST)},                                                \
     {"14" two, text ": 6 x 100 tanh", source, paper, criterion, tanh, LAB_TRAINING, why_not,       \
-     .judge = __VA_ARGS__, .a = TANH6}
+     .judge = __VA_ARGS__, .a = ARM(TANH6, FAST)}
 static const lab_claim claims[] = {
     OF_BOTH("a", "b", "Batch norm does not reduce the shift |G - G'|", SANTURKAR "Fig. 3",
             "VGG, learning rate 0.1: about the same; linear network: batch norm larger", LARGER,
@@ -441,7 +380,8 @@ static const lab_claim claims[] = {
     {"14g", "At learning rate 0.1 batch norm hardly changes the shift: 13 x 100 ReLU", NOTES,
      "no obvious change for VGG (read off Fig. 3)", "within a factor of 2 in more than half of 12 "
      "cells in which both learn, seed by seed, and in 60 % of them in the mean", "none",
-     LAB_TRAINING, LAB_SETTING, judge_share, .a = RELU13, .b = DISTANCE},
+     LAB_TRAINING, LAB_SETTING, judge_share, .a = ARM(RELU13, FAST),
+     .b = DISTANCE},
     OF_BOTH("h", "i", "With batch norm the descent is a spiral, turning but always down", NOTES,
             "a guess", SPIRAL, "none", "none", LAB_NEWS, judge_spiral),
     {"14j", "Post hoc: with batch norm the gradient points more as before after a step along it",
@@ -449,13 +389,14 @@ static const lab_claim claims[] = {
      "norm helps",
      "\"a fairly accurate estimate of the actual gradient direction after taking that step\"",
      "steps 200 to 1500 at 0.1: higher cosine before and after a step on one batch, paired, in "
-     "both networks", POST_HOC, LAB_TRAINING, LAB_SETTING, judge_post_hoc,
-     .series = "window_same"},
+     "both networks", POST_HOC, LAB_TRAINING, LAB_SETTING, MORE_IN_BOTH(late_same),
+     .say = "13 x 100 ReLU: cosine $1 against $2; 6 x 100 tanh: cosine $3 against $4"},
     {"14k", "Post hoc: with batch norm a step along the gradient is likelier to lead down",
      "a derivation of batch norm's backward pass", "\"more likely to lead us to a minima\"",
      "steps 200 to 1500 at 0.1: loss of its own batch lower after more of the steps, paired, in "
-     "both networks", POST_HOC, LAB_TRAINING, LAB_SETTING, judge_post_hoc,
-     .series = "window_down"}};
+     "both networks", POST_HOC, LAB_TRAINING, LAB_SETTING, MORE_IN_BOTH(late_down),
+     .say = "13 x 100 ReLU: down #1[100 %.0f] % against #2[100 %.0f] %; 6 x 100 tanh: down "
+     "#3[100 %.0f] % against #4[100 %.0f] %"}};
 /* clang-format on */
 
 /* ---- figures --------------------------------------------------------------------------------- */
@@ -507,7 +448,6 @@ static void draw_stage(lab_report *r, plot_panel *p, const lab_panel *panel)
 /* clang-format off */
 /* Means of both kinds with bands; on logarithmic axes with the seeds, for a band may reach below
    0. */
-#define ARM(net, rate) (((net) * RATES + (rate)) * KINDS)
 #define BOTH(arm, series) .line = {{arm, series, .to = (arm) + NORMED}}
 #define SEEDS(arm, of, hue)                                                                        \
     {arm, of, "", {hue, .width = 0.45, .alpha = 0.45}, LAB_EACH_SEED}, {arm, of, .how = LAB_MEAN}
@@ -565,7 +505,8 @@ static int report(lab_report *r)
          .shared_legend = 1, .settings = AT("0.1") "; c, f: a mark for 75 steps of a seed, means "
          "between the thin lines"}};
     lab_judge(r);
-    check_runs(r);
+    check_first_layer(r);
+    lab_check_same_bits(r);
     return lab_draw(r, &pages[0], fast_panels, LAB_COUNT(fast_panels)) ||
            lab_draw(r, &pages[1], slow_panels, LAB_COUNT(slow_panels)) ||
            lab_draw(r, &pages[2], layer_panels, LAB_COUNT(layer_panels)) ||

@@ -250,6 +250,46 @@ nrm_mlp_spec training_notebook(nrm_mlp_layer *layer, int norm)
     return spec;
 }
 
+int training_forward(nrm_mlp *net, const nrm_real *x, size_t N, const training_between *with)
+{
+    size_t l;
+    int rc = NRM_OK;
+    for (l = 0; l < net->spec.layers && rc >= 0; l++) {
+        const nrm_mlp_state *s = &net->state[l];
+        const size_t width = s->shape.width;
+        rc = nrm_linear_forward(s->linear_out, x, s->W, s->b, N, s->in, width);
+        if (l + 1 < net->spec.layers && rc >= 0) rc = with->forward(with->context, net, l, N);
+        if (l + 1 < net->spec.layers && rc >= 0)
+            rc = nrm_activation_forward(s->act_out, s->norm_out, s->shape.activation, N * width);
+        x = s->out;
+    }
+    return rc;
+}
+
+int training_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels, size_t N,
+                      const training_between *with)
+{
+    size_t l = net->spec.layers;
+    const size_t classes = net->state[l - 1].shape.width;
+    int rc = training_forward(net, x, N, with);
+    if (rc >= 0) rc = nrm_cross_entropy_forward(loss, net->prob, net->logits, labels, N, classes);
+    if (rc != NRM_OK) return rc;
+    memset(net->grads, 0, net->n_params * sizeof *net->grads);
+    rc = nrm_cross_entropy_backward(net->work[l % 2], net->prob, labels, N, classes);
+    while (l > 0 && rc >= 0) {
+        nrm_real *d = net->work[l-- % 2], *below = l > 0 ? net->work[l % 2] : NULL;
+        const nrm_mlp_state *s = &net->state[l];
+        const size_t width = s->shape.width;
+        if (l + 1 < net->spec.layers)
+            rc = nrm_activation_backward(d, d, s->act_out, s->shape.activation, N * width);
+        if (l + 1 < net->spec.layers && rc >= 0) rc = with->backward(with->context, net, l, d, N);
+        if (rc >= 0)
+            rc = nrm_linear_backward(below, s->dW, s->db, d, l > 0 ? net->state[l - 1].out : x,
+                                     s->W, N, s->in, width);
+    }
+    return rc;
+}
+
 nrm_mlp *training_net(const nrm_mlp_spec *spec, void **block)
 {
     const size_t bytes = nrm_mlp_bytes(spec); /* 0 of a bad spec: nrm_mlp_init says why */

@@ -42,6 +42,8 @@
 #define training_distance training_distance_f64
 #define training_log_length training_log_length_f64
 #define training_same_bits training_same_bits_f64
+#define training_forward training_forward_f64
+#define training_gradient training_gradient_f64
 #define training_cosine training_cosine_f64
 #define training_reestimate training_reestimate_f64
 #endif
@@ -128,6 +130,21 @@ nrm_mlp_spec training_plain(nrm_mlp_layer *layer, size_t hidden, size_t width, i
    every layer, weights and biases uniform in ±1/sqrt(inputs). Fills layer[3]; max_batch, seed, lr
    are the caller's. */
 nrm_mlp_spec training_notebook(nrm_mlp_layer *layer, int norm);
+
+/* What hidden layers have between linear part and activation that nrm_mlp has not: forward leads
+   from linear_out to norm_out of layer l (without a norm they are the same), backward turns the
+   gradient d [N][width] of the one into that of the other, in place. Both return a status. */
+typedef struct training_between {
+    void *context;
+    int (*forward)(void *context, nrm_mlp *net, size_t l, size_t N);
+    int (*backward)(void *context, nrm_mlp *net, size_t l, nrm_real *d, size_t N);
+} training_between;
+
+/* Logits, and loss and gradients, of a network with that: in its arrays, by the layers' own
+   functions. A status of the header. */
+int training_forward(nrm_mlp *net, const nrm_real *x, size_t N, const training_between *with);
+int training_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels, size_t N,
+                      const training_between *with);
 
 /* Allocates a block and makes a network in it. NULL, after a line on stderr, if that fails. */
 nrm_mlp *training_net(const nrm_mlp_spec *spec, void **block);

@@ -395,6 +395,58 @@ static void test_look_at_a_bowl(void)
     landscape_place_free(&p);
 }
 
+/* ---- something between linear part and activation -------------------------------------------- */
+
+static int double_forward(void *context, nrm_mlp *net, size_t l, size_t N)
+{
+    nrm_real *z = net->state[l].norm_out;
+    size_t i;
+    (void)context;
+    for (i = 0; i < N * WIDTH; i++) z[i] *= 2;
+    return NRM_OK;
+}
+
+static int double_backward(void *context, nrm_mlp *net, size_t l, nrm_real *d, size_t N)
+{
+    size_t i;
+    (void)context;
+    (void)net;
+    (void)l;
+    for (i = 0; i < N * WIDTH; i++) d[i] *= 2;
+    return NRM_OK;
+}
+
+/* It is a network with W and b twice as large, whose gradients by them are half as large: exactly,
+   as 2 is a power of two. */
+static void test_between(void)
+{
+    const training_between with = {NULL, double_forward, double_backward};
+    nrm_mlp_layer layer[3];
+    nrm_mlp_spec spec = training_plain(layer, 2, WIDTH, NRM_TANH, NRM_NO_NORM);
+    nrm_real x[ROWS * IN], *expected;
+    nrm_acc loss, wanted;
+    size_t i, hidden;
+    int labels[ROWS];
+    void *block;
+    nrm_mlp *net;
+    spec.inputs = IN;
+    spec.max_batch = ROWS;
+    spec.seed = 11;
+    net = training_net(&spec, &block);
+    hidden = net->n_params - (WIDTH + 1) * DATASET_CLASSES;
+    expected = (nrm_real *)malloc(net->n_params * sizeof *expected);
+    draw(x, labels);
+    for (i = 0; i < hidden; i++) net->params[i] *= 2;
+    OK(nrm_mlp_gradient(net, &wanted, x, labels, ROWS, NRM_TRAIN));
+    for (i = 0; i < net->n_params; i++) expected[i] = (i < hidden ? 2 : 1) * net->grads[i];
+    for (i = 0; i < hidden; i++) net->params[i] /= 2;
+    OK(training_gradient(net, &loss, x, labels, ROWS, &with));
+    CHECK(loss == wanted);
+    CHECK(memcmp(expected, net->grads, net->n_params * sizeof *expected) == 0);
+    free(expected);
+    free(block);
+}
+
 static landscape_model make_weight_norm(const nrm_real *x, const int *labels, void **block)
 {
     nrm_mlp_layer layer[3];
@@ -674,6 +726,7 @@ int main(void)
 #ifdef NRM_DOUBLE
     RUN(test_convolution_gradient);
 #endif
+    RUN(test_between);
     RUN(test_look_at_a_bowl);
     RUN(test_flatness_eigenvalue);
     RUN(test_flatness_and_scale);

@@ -108,12 +108,13 @@ static int learn_unbiased(trainer *t, nrm_acc *loss)
 /* What they have besides the network, which is the same for all: they take turns in one process.
    Rows w*m ... w*m+m-1 of a batch are worker w's. */
 typedef struct team {
+    int merged;                                    /* 1: normalizes with the statistics of all */
     nrm_stats stats[HIDDEN][WORKERS][CURVE_WIDTH]; /* that each normalizes with */
     nrm_acc mean[HIDDEN][WORKERS][CURVE_WIDTH], rstd[HIDDEN][WORKERS][CURVE_WIDTH];
     nrm_sums sums[WORKERS][CURVE_WIDTH];
 } team;
 
-static int team_statistics(team *t, const nrm_mlp_state *s, size_t l, size_t m, int merged)
+static int team_statistics(team *t, const nrm_mlp_state *s, size_t l, size_t m)
 {
     nrm_stats all[CURVE_WIDTH];
     const size_t width = s->shape.width;
@@ -125,39 +126,38 @@ static int team_statistics(team *t, const nrm_mlp_state *s, size_t l, size_t m, 
         rc = nrm_stats_update(t->stats[l][w], s->linear_out + w * m * width, NULL, m, width, 1);
         if (rc == NRM_OK) rc = nrm_stats_merge(all, t->stats[l][w], width);
     }
-    for (w = 0; w < WORKERS && merged; w++) memcpy(t->stats[l][w], all, sizeof all);
+    for (w = 0; w < WORKERS && t->merged; w++) memcpy(t->stats[l][w], all, sizeof all);
     return rc;
 }
 
-static int team_layer_forward(nrm_mlp *net, team *t, size_t l, const nrm_real *x, size_t m,
-                              int merged)
+/* Running statistics become those of the first worker. */
+static int team_forward(void *context, nrm_mlp *net, size_t l, size_t N)
 {
+    team *t = (team *)context;
     nrm_mlp_state *s = &net->state[l];
-    const size_t width = s->shape.width, part = m * width;
-    int rc = nrm_linear_forward(s->linear_out, x, s->W, s->b, WORKERS * m, s->in, width);
+    const size_t m = N / WORKERS, width = s->shape.width, part = m * width;
+    int rc = team_statistics(t, s, l, m);
     size_t w;
-    if (rc == NRM_OK) rc = team_statistics(t, s, l, m, merged);
     for (w = 0; w < WORKERS && rc == NRM_OK; w++)
         rc = nrm_sync_batchnorm_forward(s->norm_out + w * part, t->mean[l][w], t->rstd[l][w],
                                         w == 0 ? &s->running : NULL, s->linear_out + w * part, NULL,
                                         t->stats[l][w], s->gamma, s->beta, net->spec.eps, m, width,
                                         1);
-    if (rc != NRM_OK) return rc;
-    return nrm_activation_forward(s->act_out, s->norm_out, s->shape.activation, WORKERS * part);
+    return rc;
 }
 
-/* d [8m][width], the gradient of the layer's output, becomes that of linear_out. */
-static int team_layer_backward(nrm_mlp *net, team *t, size_t l, nrm_real *d, size_t m, int merged)
+static int team_backward(void *context, nrm_mlp *net, size_t l, nrm_real *d, size_t N)
 {
+    team *t = (team *)context;
     nrm_mlp_state *s = &net->state[l];
-    const size_t width = s->shape.width, part = m * width;
+    const size_t m = N / WORKERS, width = s->shape.width, part = m * width;
     size_t w, i;
-    int rc = nrm_activation_backward(d, d, s->act_out, s->shape.activation, WORKERS * part);
+    int rc = NRM_OK;
     for (w = 0; w < WORKERS && rc == NRM_OK; w++)
         rc = nrm_sync_batchnorm_sums(t->sums[w], s->dgamma, s->dbeta, d + w * part,
                                      s->linear_out + w * part, NULL, t->mean[l][w], t->rstd[l][w],
                                      m, width, 1);
-    for (w = 1; w < WORKERS && merged; w++)
+    for (w = 1; w < WORKERS && t->merged; w++)
         for (i = 0; i < width; i++) {
             t->sums[0][i].dy += t->sums[w][i].dy;
             t->sums[0][i].dy_xhat += t->sums[w][i].dy_xhat;
@@ -165,38 +165,7 @@ static int team_layer_backward(nrm_mlp *net, team *t, size_t l, nrm_real *d, siz
     for (w = 0; w < WORKERS && rc == NRM_OK; w++)
         rc = nrm_sync_batchnorm_backward(d + w * part, d + w * part, s->linear_out + w * part, NULL,
                                          t->mean[l][w], t->rstd[l][w], s->gamma, t->stats[l][w],
-                                         t->sums[merged ? 0 : w], m, width, 1);
-    return rc;
-}
-
-/* Loss and net->grads of 8m examples; running statistics become those of the first worker. */
-static int team_gradient(nrm_mlp *net, team *t, nrm_acc *loss, const nrm_real *x, const int *labels,
-                         size_t m, int merged)
-{
-    const nrm_mlp_state *top = &net->state[HIDDEN];
-    const size_t N = WORKERS * m;
-    nrm_real *d = net->work[0], *below = net->work[1], *swap;
-    size_t l;
-    int rc = NRM_OK;
-    for (l = 0; l < HIDDEN && rc == NRM_OK; l++)
-        rc = team_layer_forward(net, t, l, l ? net->state[l - 1].out : x, m, merged);
-    if (rc == NRM_OK)
-        rc = nrm_linear_forward(net->logits, net->state[HIDDEN - 1].out, top->W, top->b, N, top->in,
-                                CLASSES);
-    if (rc == NRM_OK)
-        rc = nrm_cross_entropy_forward(loss, net->prob, net->logits, labels, N, CLASSES);
-    if (rc == NRM_OK) rc = nrm_cross_entropy_backward(d, net->prob, labels, N, CLASSES);
-    memset(net->grads, 0, net->n_params * sizeof *net->grads);
-    for (l = HIDDEN + 1; l-- > 0 && rc == NRM_OK;) {
-        nrm_mlp_state *s = &net->state[l];
-        if (l < HIDDEN) rc = team_layer_backward(net, t, l, d, m, merged);
-        if (rc == NRM_OK)
-            rc = nrm_linear_backward(l ? below : NULL, s->dW, s->db, d,
-                                     l ? net->state[l - 1].out : x, s->W, N, s->in, s->shape.width);
-        swap = d;
-        d = below;
-        below = swap;
-    }
+                                         t->sums[t->merged ? 0 : w], m, width, 1);
     return rc;
 }
 
@@ -318,9 +287,9 @@ static int run_figure6(lab_run *r)
 
 static int learn_in_team(trainer *t, nrm_acc *loss)
 {
+    const training_between workers = {t->plan->context, team_forward, team_backward};
     const int status =
-        team_gradient(t->net, (team *)t->plan->context, loss, t->order.x, t->order.labels,
-                      t->order.count / WORKERS, t->run->arm == TEAM_MERGED);
+        training_gradient(t->net, loss, t->order.x, t->order.labels, t->order.count, &workers);
     return status == NRM_OK ? nrm_mlp_step(t->net) : status;
 }
 
@@ -328,13 +297,14 @@ static int learn_in_team(trainer *t, nrm_acc *loss)
    eight batches of m. The largest difference, relative to the largest gradient. */
 static void check_team(trainer *t, size_t m)
 {
-    const int merged = t->run->arm == TEAM_MERGED;
-    const size_t all = WORKERS * m, part = merged ? all : m, n = t->net->n_params;
+    const training_between workers = {t->plan->context, team_forward, team_backward};
+    const size_t all = WORKERS * m, n = t->net->n_params;
+    const size_t part = t->run->arm == TEAM_MERGED ? all : m;
     nrm_real *off = (nrm_real *)malloc(n * sizeof *off);
     nrm_acc loss;
     size_t at, i;
     if (!off) return;
-    (void)team_gradient(t->net, (team *)t->plan->context, &loss, train.x, train.labels, m, merged);
+    (void)training_gradient(t->net, &loss, train.x, train.labels, all, &workers);
     memcpy(off, t->net->grads, n * sizeof *off);
     for (at = 0; at < all; at += part) {
         (void)nrm_mlp_gradient(t->net, &loss, train.x + at * INPUTS, train.labels + at, part,
@@ -382,6 +352,7 @@ static int run_curve(lab_run *r)
                          .context = workers};
     size_t m = r->arm == TEAM_MERGED ? 1 : LEAST;
     int failed = !workers;
+    if (workers) workers->merged = r->arm == TEAM_MERGED;
     first.n -= first.n % WORKERS;
     for (; m <= most && !failed; m *= 2) {
         if (r->quick && m != 2 && m != 4 && m != 32) continue;

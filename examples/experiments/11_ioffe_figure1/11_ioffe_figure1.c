@@ -489,12 +489,11 @@ static int report(lab_report *r)
            lab_draw(r, &pages[1], settings_page, LAB_COUNT(settings_page)) ||
            lab_draw(r, &pages[2], units_page, LAB_COUNT(units_page));
 }
-
-static const lab_program program = {
-    "11_ioffe_figure1", NRM_VERSION,
-    "Does the input of a sigmoid stay where it is with batch norm? (Ioffe & Szegedy, Fig. 1)",
-    "784-100-100-100-10, sigmoid, binary pixels, batches of 60, 50,000 steps of SGD; weights N(0, "
-    "0.1²) and learning rate 0.1 where not said otherwise", 1, LAB_USES_DATA, arms, 2 * SETTINGS,
-    prepare, run, report, claims, LAB_COUNT(claims)};
 /* clang-format on */
-LAB_MAIN(program)
+
+LAB_PROGRAM("11_ioffe_figure1",
+            "Does the input of a sigmoid stay where it is with batch norm? (Ioffe & Szegedy, "
+            "Fig. 1)",
+            "784-100-100-100-10, sigmoid, binary pixels, batches of 60, 50,000 steps of SGD; "
+            "weights N(0, 0.1²) and learning rate 0.1 where not said otherwise",
+            .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare)

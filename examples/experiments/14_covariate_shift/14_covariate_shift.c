@@ -512,11 +512,9 @@ static int report(lab_report *r)
            lab_draw(r, &pages[2], layer_panels, LAB_COUNT(layer_panels)) ||
            lab_draw(r, &pages[3], stages, LAB_COUNT(stages));
 }
-
-static const lab_program program = {
-    "14_covariate_shift", NRM_VERSION, "Does batch norm reduce internal covariate shift?",
-    "Hidden layers of 100 units, Glorot weights, pixels standardized, SGD, batches of 128, 1500 "
-    "steps; looked at in the first 20 steps and in every 10th; medians", 1, LAB_USES_DATA, arms,
-    ARMS, prepare, run, report, claims, LAB_COUNT(claims), look_of};
 /* clang-format on */
-LAB_MAIN(program)
+
+LAB_PROGRAM("14_covariate_shift", "Does batch norm reduce internal covariate shift?",
+            "Hidden layers of 100 units, Glorot weights, pixels standardized, SGD, batches of "
+            "128, 1500 steps; looked at in the first 20 steps and in every 10th; medians",
+            .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)

@@ -518,11 +518,10 @@ static int report(lab_report *r)
     print_results(r);
     return lab_draw(r, &page, panels, LAB_COUNT(panels));
 }
-
-static const lab_program program = {
-    "20_recurrent_norm", NRM_VERSION, "How far back does the gradient of a recurrent layer reach?",
-    "768 tanh units, 500 steps, 8 sequences, loss on the last state, random weights: W_{h} ~ N(0, "
-    "ρ²/H), W_{x} ~ N(0, ρ²s²/16). In a, b and the table: weak input at every step, s = 0.2648, "
-    "and γ = 1. Geometric means", 1, 0, arms, ARMS, NULL, run, report, claims, LAB_COUNT(claims)};
 /* clang-format on */
-LAB_MAIN(program)
+
+LAB_PROGRAM("20_recurrent_norm", "How far back does the gradient of a recurrent layer reach?",
+            "768 tanh units, 500 steps, 8 sequences, loss on the last state, random weights: "
+            "W_{h} ~ N(0, ρ²/H), W_{x} ~ N(0, ρ²s²/16). In a, b and the table: weak input at "
+            "every step, s = 0.2648, and γ = 1. Geometric means",
+            .revision = 1)

@@ -511,12 +511,10 @@ static int report(lab_report *r)
     return lab_draw(r, &pages[0], outputs, LAB_COUNT(outputs)) ||
            lab_draw(r, &pages[1], gradients, LAB_COUNT(gradients));
 }
-
-static const lab_program program = {
-    "21_invariance", NRM_VERSION,
-    "Which changes of weights and data does a trained network not see?", "784-100-100-10, ReLU, "
-    "standardized pixels, 200 steps of SGD with rate 0.1 and batches of 128, in double; then 64 "
-    "images in train mode, scaled by 3.7 or re-centred", 1, LAB_USES_DATA, arms, ARMS, prepare,
-    run, report, claims, LAB_COUNT(claims)};
 /* clang-format on */
-LAB_MAIN(program)
+
+LAB_PROGRAM("21_invariance", "Which changes of weights and data does a trained network not see?",
+            "784-100-100-10, ReLU, standardized pixels, 200 steps of SGD with rate 0.1 and "
+            "batches of 128, in double; then 64 images in train mode, scaled by 3.7 or "
+            "re-centred",
+            .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare)

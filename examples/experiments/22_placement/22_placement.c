@@ -525,11 +525,9 @@ static int report(lab_report *r)
     return lab_draw(r, &pages[0], accuracy, LAB_COUNT(accuracy)) ||
            lab_draw(r, &pages[1], moments, LAB_COUNT(moments));
 }
-
-static const lab_program program = {
-    "22_placement", NRM_VERSION, "Batch norm before or after the activation?", "784-100x6-10, "
-    "standardized pixels, Glorot initialisation, batch 128, SGD with learning rate 0.1 or 0.5, up "
-    "to 5 epochs, test accuracy with running statistics", 1, LAB_USES_DATA, arms, ARMS, prepare,
-    run, report, claims, LAB_COUNT(claims)};
 /* clang-format on */
-LAB_MAIN(program)
+
+LAB_PROGRAM("22_placement", "Batch norm before or after the activation?",
+            "784-100x6-10, standardized pixels, Glorot initialisation, batch 128, SGD with "
+            "learning rate 0.1 or 0.5, up to 5 epochs, test accuracy with running statistics",
+            .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare)

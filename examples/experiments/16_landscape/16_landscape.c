@@ -69,11 +69,12 @@ typedef struct moments { /* of the inputs of ReLU, in the first, the middle and 
 
 /* clang-format off */
 enum { RANGE, CHANGE, BETA, LENGTH, SLOPE, BETA_FINE, RANDOM_RANGE, RANDOM_CHANGE, RANDOM_BETA,
-       QUANTITIES };
+       NAMED, ACCURACY = NAMED, BETA_AT, DRIFT_MEAN = BETA_AT + DENSE,
+       DRIFT_VAR = DRIFT_MEAN + PLACES, QUANTITIES = DRIFT_VAR + PLACES };
+static const char *const quantity_name[NAMED] = {
+    "range", "change", "beta", "length", "slope", "beta_fine", "random_range", "random_change",
+    "random_beta"};
 /* clang-format on */
-static const char *const quantity_name[QUANTITIES] = {
-    "range",     "change",       "beta",          "length",     "slope",
-    "beta_fine", "random_range", "random_change", "random_beta"};
 
 typedef struct training { /* what a run measures, and with what */
     lab_run *run;
@@ -81,11 +82,10 @@ typedef struct training { /* what a run measures, and with what */
     double lr;
     landscape_model m;
     landscape_place p;
-    double when[PROBES], value[QUANTITIES][PROBES], beta_at[DENSE][PROBES / 10], accuracy[STEPS];
-    size_t probes, looks, drifts; /* of all; of single steps in 500-3000; on the fixed images */
+    double when[QUANTITIES][STEPS], seen[QUANTITIES][STEPS];
+    size_t n[QUANTITIES]; /* how often each was seen */
     moments first, now;
-    double drift[2][PLACES]; /* sums of the distances of mean and variance from the start */
-    double unit[FIXED];      /* all values of the middle layer's first unit */
+    double unit[FIXED]; /* all values of the middle layer's first unit */
 } training;
 
 LAB_SETS(train_set, test_set, 0, 0, DATASET_STD);
@@ -130,6 +130,13 @@ static int begin(trainer *t)
                : 0;
 }
 
+static void see(training *t, int quantity, double when, double value)
+{
+    const size_t i = t->n[quantity]++;
+    t->when[quantity][i] = when;
+    t->seen[quantity][i] = value;
+}
+
 static void note(lab_run *run, const char *series, double x, double y)
 {
     lab_record(run, series, x, lab_round(y, 5));
@@ -155,48 +162,42 @@ static int view_grid(landscape_view *v, landscape_place *p)
 /* Figure 11, and β for each step alone. */
 static int probe_dense(training *t, double when)
 {
-    size_t i;
-    int rc = NRM_OK;
+    int i, rc = NRM_OK;
     for (i = 0; i < DENSE && rc >= 0; i++) {
         const double s = dense[i] * t->lr;
         double loss, change;
         rc = landscape_look(&t->p, s, &loss, &change);
-        if (when >= 500)
-            t->beta_at[i][t->looks] = landscape_or_infinite(change / (s * t->p.length));
+        see(t, BETA_AT + i, when, landscape_or_infinite(change / (s * t->p.length)));
         if (t->run->arm >= TRACE)
             lab_record_as(t->run, s, lab_round(change, 5), "change_at/%.0f", when);
     }
-    if (when >= 500) t->looks++;
     return rc;
 }
 
-static int probe_random(training *t, size_t at)
+static int probe_random(training *t, double when)
 {
     landscape_view v;
     int rc;
     landscape_turn(&t->p);
     rc = view_grid(&v, &t->p);
-    t->value[RANDOM_RANGE][at] = landscape_range(&v);
-    t->value[RANDOM_CHANGE][at] = v.most;
-    t->value[RANDOM_BETA][at] = v.beta;
+    see(t, RANDOM_RANGE, when, landscape_range(&v));
+    see(t, RANDOM_CHANGE, when, v.most);
+    see(t, RANDOM_BETA, when, v.beta);
     return rc;
 }
 
 static int probe(training *t, double when)
 {
     const int traced = t->run->arm >= TRACE;
-    const size_t at = t->probes++;
     landscape_view v;
-    int q, rc = landscape_arrive(&t->p);
-    t->when[at] = when;
-    for (q = 0; q < QUANTITIES; q++) t->value[q][at] = (double)NAN;
+    int rc = landscape_arrive(&t->p);
     if (rc >= 0) rc = view_grid(&v, &t->p);
     if (rc < 0) return rc;
-    t->value[RANGE][at] = landscape_range(&v);
-    t->value[CHANGE][at] = v.most;
-    t->value[BETA][at] = v.beta;
-    t->value[SLOPE][at] = v.slope;
-    t->value[LENGTH][at] = t->p.length;
+    see(t, RANGE, when, landscape_range(&v));
+    see(t, CHANGE, when, v.most);
+    see(t, BETA, when, v.beta);
+    see(t, SLOPE, when, v.slope);
+    see(t, LENGTH, when, t->p.length);
     if (traced) {
         note(t->run, "lowest", when, v.lowest);
         note(t->run, "highest", when, v.highest);
@@ -206,9 +207,9 @@ static int probe(training *t, double when)
     }
     if (t->kind > BATCH) return rc; /* the rest is of the two arms that the paper compares */
     rc = landscape_view_add(&v, &t->p, below * t->lr);
-    t->value[BETA_FINE][at] = v.beta;
+    see(t, BETA_FINE, when, v.beta);
     if (rc >= 0 && at_multiple(when, 100) && (when >= 500 || traced)) rc = probe_dense(t, when);
-    if (rc >= 0 && at_multiple(when, 50) && t->run->arm < SLOW) rc = probe_random(t, at);
+    if (rc >= 0 && at_multiple(when, 50) && t->run->arm < SLOW) rc = probe_random(t, when);
     return rc;
 }
 
@@ -244,19 +245,22 @@ static int probe_drift(training *t, double when)
 {
     const moments *a = &t->first, *b = &t->now;
     const size_t width = t->m.net->state[0].shape.width;
-    size_t k, j;
-    int rc;
+    size_t j;
+    int k, rc;
     t->m.net->probe = take_moments;
     t->m.net->probe_context = t;
     rc = nrm_mlp_gradient(t->m.net, NULL, test_set.x, test_set.labels, t->fixed, NRM_TRAIN);
     t->m.net->probe = NULL;
     if (when < 1) t->first = t->now;
-    for (k = 0; k < PLACES && when > 1; k++)
+    for (k = 0; k < PLACES && when > 1; k++) {
+        double mean = 0, var = 0;
         for (j = 0; j < width; j++) {
-            t->drift[0][k] += fabs(b->mean[k][j] - a->mean[k][j]) / (double)width;
-            t->drift[1][k] += fabs(b->var[k][j] - a->var[k][j]) / (double)width;
+            mean += fabs(b->mean[k][j] - a->mean[k][j]) / (double)width;
+            var += fabs(b->var[k][j] - a->var[k][j]) / (double)width;
         }
-    if (when > 1) t->drifts++;
+        see(t, DRIFT_MEAN + k, when, mean);
+        see(t, DRIFT_VAR + k, when, var);
+    }
     if (t->run->arm >= TRACE && (when < 1 || fabs(when - 300) < 1 || when > STEPS - 1))
         note_histogram(t, when);
     return rc;
@@ -284,59 +288,54 @@ static int learn(trainer *t, nrm_acc *loss)
     if (rc >= 0 && probed && at_multiple(when, 10)) rc = probe(k, when);
     if (rc >= 0) rc = landscape_step(&k->m, loss);
     (void)nrm_accuracy(&accuracy, t->net->logits, k->m.labels, k->m.rows, DATASET_CLASSES);
-    k->accuracy[t->step] = (double)accuracy;
+    if (t->looked_at) see(k, ACCURACY, when, (double)accuracy);
     return rc;
 }
 
 /* ---- what it leaves behind ------------------------------------------------------------------- */
 
-static double quantile_of(double *value, size_t n, double p)
+enum { OF_ALL = -1 };
+
+/* Of what was seen of a quantity from one step to before another: the p-quantile of those that are
+   numbers, or (OF_ALL) the mean. */
+static double sum_up(const training *t, int quantity, double from, double to, double p)
 {
+    double value[STEPS], sum = 0;
+    size_t i, n = 0;
+    for (i = 0; i < t->n[quantity]; i++) {
+        const double when = t->when[quantity][i], seen = t->seen[quantity][i];
+        if (when < from || when >= to || (p >= 0 && isnan(seen))) continue;
+        value[n++] = seen;
+        sum += seen;
+    }
+    if (p < 0) return sum / (double)n;
     stats_sort(value, n);
     return stats_quantile(value, n, p);
 }
 
-/* In each window a quantile of the probes that have this quantity; nan of none, if `gaps`. */
+/* The same in each window; nan where there is nothing, if `gaps`. */
 static void note_windows(const training *t, const char *series, int quantity, double p,
                          const double *end, size_t windows, int gaps)
 {
-    double value[PROBES], from = 0, found;
-    size_t w, i, n;
-    for (w = 0; w < windows; from = end[w++]) {
-        for (n = i = 0; i < t->probes; i++)
-            if (t->when[i] >= from && t->when[i] < end[w] && !isnan(t->value[quantity][i]))
-                value[n++] = t->value[quantity][i];
-        found = quantile_of(value, n, p);
+    size_t w;
+    for (w = 0; w < windows; w++) {
+        const double found = sum_up(t, quantity, w ? end[w - 1] : 0, end[w], p);
         if (gaps || !isnan(found)) note(t->run, series, end[w], found);
     }
 }
 
-/* The mean accuracy on the batches of the steps from `from` to before `to`, if there are any. */
-static void note_accuracy(const training *t, const char *series, double from, double to)
-{
-    double sum = 0, n = 0;
-    size_t step;
-    for (step = 0; step * t->scale < STEPS; step++) {
-        const double when = (double)(step * t->scale);
-        if (when < from || when >= to) continue;
-        sum += t->accuracy[step];
-        n++;
-    }
-    if (n > 0) note(t->run, series, to, sum / n);
-}
-
 static void note_rest(training *t)
 {
-    static const char *const name[2] = {"drift_mean", "drift_var"};
-    size_t i, k;
-    for (i = 0; i < ACCURACIES; i++)
-        note_accuracy(t, "accuracy", i ? accuracy_end[i - 1] : 0, accuracy_end[i]);
-    note_accuracy(t, "accuracy_500", 0, 500);
-    for (k = 0; k < 2; k++)
-        for (i = 0; i < PLACES && t->drifts > 0; i++)
-            note(t->run, name[k], (double)i + 1, t->drift[k][i] / (double)t->drifts);
-    for (i = 0; i < DENSE && t->looks > 0; i++)
-        note(t->run, "beta_of", dense[i], quantile_of(t->beta_at[i], t->looks, 0.5));
+    static const double early = 500;
+    int i;
+    note_windows(t, "accuracy", ACCURACY, OF_ALL, accuracy_end, ACCURACIES, 0);
+    note_windows(t, "accuracy_500", ACCURACY, OF_ALL, &early, 1, 0);
+    for (i = 0; i < PLACES; i++) {
+        note(t->run, "drift_mean", i + 1, sum_up(t, DRIFT_MEAN + i, 0, STEPS + 1, OF_ALL));
+        note(t->run, "drift_var", i + 1, sum_up(t, DRIFT_VAR + i, 0, STEPS + 1, OF_ALL));
+    }
+    for (i = 0; i < DENSE && t->n[BETA_AT] > 0; i++)
+        note(t->run, "beta_of", dense[i], sum_up(t, BETA_AT + i, 500, STEPS, 0.5));
 }
 
 static int end(trainer *of)
@@ -346,8 +345,7 @@ static int end(trainer *of)
     int q;
     if (has_drift(t) && probe_drift(t, STEPS) < 0) return -1;
     if (t->run->arm >= TRACE) return 0;
-    for (q = 0; q < QUANTITIES; q++)
-        note_windows(t, quantity_name[q], q, 0.5, window_end, WINDOWS, 0);
+    for (q = 0; q < NAMED; q++) note_windows(t, quantity_name[q], q, 0.5, window_end, WINDOWS, 0);
     note_windows(t, "beta_p90", BETA, 0.9, window_end, WINDOWS, 1);
     note_windows(t, "beta_fine_p90", BETA_FINE, 0.9, window_end, WINDOWS, 0);
     if (t->run->arm >= SLOW) return 0;
@@ -678,6 +676,15 @@ static void draw_beta_of(lab_report *r, plot_panel *p, const lab_panel *panel)
     plot_line(p, NULL, s, inverse, 2, plot_thin(PLOT_INK));
 }
 
+/* A dot, and a line from the lowest to the highest of the seeds. */
+static void draw_dot(plot_panel *p, const char *name, double dot, double low, double high, double y,
+                     plot_style style)
+{
+    const double line[2] = {low, high}, level[2] = {y, y};
+    plot_line(p, NULL, line, level, 2, plot_solid(style.color));
+    plot_scatter(p, name, &dot, &y, 1, style);
+}
+
 enum { VARIANTS = 4 };
 static const double variant_at[VARIANTS] = {4, 3, 2, 1};
 static const char *const variant_name[VARIANTS] = {"paper's grid", "s from 0.1 rate", "rate 0.05",
@@ -691,27 +698,18 @@ static void draw_ratios(lab_report *r, plot_panel *p, const lab_panel *panel)
                                                     {"change", NULL, "change", "random_change"},
                                                     {"beta", "beta_fine", "beta", "random_beta"}};
     size_t v, q;
-    for (q = 0; q < 3; q++) {
-        const plot_color color = plot_look((int)q).color;
-        double x[VARIANTS], y[VARIANTS];
-        size_t n = 0;
+    for (q = 0; q < 3; q++)
         for (v = 0; v < VARIANTS; v++) {
             const size_t none = v == 2 ? SLOW : M13;
-            const double level = variant_at[v] + 0.2 * (1 - (double)q);
-            double line[2], at[2] = {level, level};
             stats_summary d;
             if (!series[q][v]) continue;
             d = lab_describe(lab_map(lab_calc(lab_all(r, none + 1, series[q][v], panel->value), '/',
                                               lab_all(r, none, series[q][v], panel->value)),
                                      log));
-            line[0] = exp(d.min);
-            line[1] = exp(d.max);
-            plot_line(p, NULL, line, at, 2, plot_solid(color));
-            x[n] = exp(d.mean);
-            y[n++] = level;
+            draw_dot(p, name[q], exp(d.mean), exp(d.min), exp(d.max),
+                     variant_at[v] + 0.2 * (1 - (double)q),
+                     plot_marked(plot_look((int)q).color, (int)q + PLOT_CIRCLE));
         }
-        plot_scatter(p, name[q], x, y, n, plot_marked(color, (int)q + PLOT_CIRCLE));
-    }
 }
 
 /* clang-format off */
@@ -754,15 +752,13 @@ static void draw_dots(lab_report *r, plot_panel *p, const lab_panel *panel)
                                 : lab_mean_over(r, net + kind, panel->series, 1, PLACES);
             const stats_summary s = lab_describe(v);
             const double y = dot_at[kind] + (net == M13 ? 0.14 : -0.14);
-            const double line[2] = {s.min, s.max}, level[2] = {y, y};
             const plot_color color = net == M13 ? PLOT_INK : PLOT_GREY;
             stats_sort(v.of, v.n);
             if (!isfinite(v.of[v.n / 2]))
                 plot_text_in(p, net == M13 ? 0.04 : 0.52, (dot_at[kind] - 0.4) / 8.2, "diverged",
                              PLOT_LEFT, color);
-            plot_line(p, NULL, line, level, 2, plot_solid(color));
-            plot_scatter(p, net == M13 ? "13 layers" : "6 layers", &v.of[v.n / 2], &y, 1,
-                         plot_marked(color, net == M13 ? PLOT_CIRCLE : PLOT_RING));
+            draw_dot(p, net == M13 ? "13 layers" : "6 layers", v.of[v.n / 2], s.min, s.max, y,
+                     plot_marked(color, net == M13 ? PLOT_CIRCLE : PLOT_RING));
         }
 }
 
@@ -847,11 +843,7 @@ static int report(lab_report *r)
            lab_draw(r, &pages[4], units, LAB_COUNT(units));
 }
 
-static const lab_program program = {
-    "16_landscape", NRM_VERSION, "Is the loss smoother along the gradient with a norm?",
-    "784-100x13-10 and 784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 3000 steps; "
-    "s = 1/2, 1, 2, 4 times the rate",
-    .revision = 2, .uses = LAB_USES_DATA, .arm = arms, .arms = ARMS, .prepare = prepare, .run = run,
-    .report = report, .claim = claims, .claims = LAB_COUNT(claims), .look = look_of};
-/* clang-format on */
-LAB_MAIN(program)
+LAB_PROGRAM("16_landscape", "Is the loss smoother along the gradient with a norm?",
+            "784-100x13-10 and 784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 3000 "
+            "steps; s = 1/2, 1, 2, 4 times the rate",
+            .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)

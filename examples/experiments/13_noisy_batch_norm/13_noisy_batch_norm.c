@@ -697,8 +697,7 @@ static void draw_layers(lab_report *r, plot_panel *p, const lab_panel *panel)
 
 /* clang-format off */
 #define ALL_KINDS(net, of)                                                                         \
-    .line = {{ARM(net, NONE), of}, {ARM(net, NORMED), of}, {ARM(net, NOISY), of},                  \
-             {ARM(net, ONLY_NOISE), of}}
+    .line = {{ARM(net, NONE), of, .to = ARM(net, ONLY_NOISE)}}
 #define ACCURACY(least, steps)                                                                     \
     .x = "steps", .y = "training accuracy", .x_range = {0, steps}, .y_range = {least, 1}
 #define RIDGES(kind, name, layer, ...)                                                             \
@@ -790,12 +789,8 @@ static int report(lab_report *r)
            lab_draw(r, &pages[5], of_tests, LAB_COUNT(of_tests));
 }
 
-static const lab_program program = {
-    "13_noisy_batch_norm", NRM_VERSION,
-    "Does batch norm help because it keeps distributions steady?", "Hidden layers of 100 units, "
-    "Glorot weights, pixels standardized, SGD with learning rate 0.1, batches of 128, 3000 steps; "
-    "noise (0.5, 1.25, 0.1, 0.1) before the activation",
-    .revision = 3, .uses = LAB_USES_DATA, .arm = arms, .arms = ARMS, .prepare = prepare, .run = run,
-    .report = report, .claim = claims, .claims = LAB_COUNT(claims), .look = look_of};
+LAB_PROGRAM("13_noisy_batch_norm", "Does batch norm help because it keeps distributions steady?",
+            "Hidden layers of 100 units, Glorot weights, pixels standardized, SGD with learning "
+            "rate 0.1, batches of 128, 3000 steps; noise (0.5, 1.25, 0.1, 0.1) before the "
+            "activation", .revision = 3, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)
 /* clang-format on */
-LAB_MAIN(program)

@@ -835,9 +835,7 @@ static int report(lab_report *r)
            lab_draw(r, &pages[5], ridges, LAB_COUNT(ridges));
 }
 
-static const lab_program program = {
-    "15_deep_linear", NRM_VERSION,
-    "Does batch norm help 25 linear layers, and is it covariate shift that it takes away?",
-    SETTINGS, 2, 0, arms, ARMS, NULL, run, report, claims, LAB_COUNT(claims), look_of};
+LAB_PROGRAM("15_deep_linear",
+            "Does batch norm help 25 linear layers, and is it covariate shift that it takes away?",
+            SETTINGS, .revision = 2, .look = look_of)
 /* clang-format on */
-LAB_MAIN(program)

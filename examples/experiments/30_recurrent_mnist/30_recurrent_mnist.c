@@ -37,11 +37,6 @@ static const lab_arm arms[ARMS] = {
 #define FIRST(group, net) ((size_t)(((group) * NETS + (net)) * SCALES))
 /* clang-format on */
 
-static size_t arm_of(int group, int net, int s)
-{
-    return FIRST(group, net) + (size_t)s;
-}
-
 static int group_of(size_t arm)
 {
     return arm == BATCH_CELL ? TANH_SLOW : (int)(arm / (NETS * SCALES));
@@ -59,39 +54,33 @@ static double scale_of(size_t arm)
 
 /* ---- the network ----------------------------------------------------------------------------- */
 
-enum { WX, WH, GAMMA, BETA, READOUT, OFFSET, PARTS };
-static const size_t part_size[PARTS] = {INPUTS * UNITS, UNITS *UNITS,   UNITS,
-                                        UNITS,          UNITS *CLASSES, CLASSES};
-enum {
-    PARAMS = INPUTS * UNITS + UNITS * UNITS + 2 * UNITS + UNITS * CLASSES + CLASSES,
-    STATE = BATCH * UNITS
-};
+enum { STATE = BATCH * UNITS };
+
+typedef struct weights { /* and their gradients: one array of numbers, part behind part */
+    nrm_real Wx[INPUTS * UNITS], Wh[UNITS * UNITS], gamma[UNITS], beta[UNITS];
+    nrm_real readout[UNITS * CLASSES], offset[CLASSES];
+} weights;
+
+enum { PARAMS = sizeof(weights) / sizeof(nrm_real) };
 
 typedef struct network { /* weights, gradients, and all that a batch needs */
     nrm_rnn rnn;
     int mode;
-    nrm_real params[PARAMS], grads[PARAMS];
+    weights params, grads;
     nrm_real x[ROWS * BATCH * INPUTS];
     nrm_real h[(ROWS + 1) * STATE], dh[(ROWS + 1) * STATE];
     nrm_real a[ROWS * STATE], da[ROWS * STATE];
     nrm_acc mean[ROWS * BATCH], rstd[ROWS * BATCH];
     nrm_real logits[BATCH * CLASSES];
     nrm_acc loss;
-    double slope[ROWS + 1]; /* log10 |dL/dh[t]| of the last batch, if asked for */
 } network;
-
-static nrm_real *part(nrm_real *all, int which)
-{
-    int i;
-    for (i = 0; i < which; i++) all += part_size[i];
-    return all;
-}
 
 /* All arms of a seed have the same draws, scaled. */
 static network *network_new(size_t arm, uint64_t seed)
 {
     static const int norm_of[NETS + 1] = {NRM_NO_NORM, NRM_LAYER_NORM, NRM_BATCH_NORM};
     network *k = (network *)calloc(1, sizeof *k);
+    weights *w = &k->params;
     size_t i;
     if (!k) return NULL;
     k->rnn.T = ROWS;
@@ -102,14 +91,14 @@ static network *network_new(size_t arm, uint64_t seed)
     k->rnn.norm = norm_of[net_of(arm)];
     k->rnn.activation = group_of(arm) == RELU ? NRM_RELU : NRM_TANH;
     k->rnn.eps = (nrm_real)EPS;
-    k->rnn.Wx = part(k->params, WX);
-    k->rnn.Wh = part(k->params, WH);
-    k->rnn.gamma = part(k->params, GAMMA);
-    k->rnn.beta = part(k->params, BETA);
-    draw_normals(part(k->params, WX), part_size[WX], 1 / sqrt((double)INPUTS), seed, 20);
-    draw_normals(part(k->params, WH), part_size[WH], scale_of(arm) / sqrt((double)UNITS), seed, 21);
-    draw_normals(part(k->params, READOUT), part_size[READOUT], 1 / sqrt((double)UNITS), seed, 22);
-    for (i = 0; i < UNITS; i++) part(k->params, GAMMA)[i] = 1;
+    k->rnn.Wx = w->Wx;
+    k->rnn.Wh = w->Wh;
+    k->rnn.gamma = w->gamma;
+    k->rnn.beta = w->beta;
+    draw_normals(w->Wx, INPUTS * UNITS, 1 / sqrt((double)INPUTS), seed, 20);
+    draw_normals(w->Wh, UNITS * UNITS, scale_of(arm) / sqrt((double)UNITS), seed, 21);
+    draw_normals(w->readout, UNITS * CLASSES, 1 / sqrt((double)UNITS), seed, 22);
+    for (i = 0; i < UNITS; i++) w->gamma[i] = 1;
     return k;
 }
 
@@ -130,9 +119,9 @@ static int forward(network *k, const nrm_real *image, size_t n)
     to_rows(k->x, image, n);
     memset(k->h, 0, n * UNITS * sizeof *k->h);
     rc = nrm_rnn_forward(k->h, k->a, k->mean, k->rstd, k->x, &k->rnn, k->mode);
-    if (rc < 0 && rc != NRM_NONFINITE) return rc;
-    return nrm_linear_forward(k->logits, k->h + ROWS * n * UNITS, part(k->params, READOUT),
-                              part(k->params, OFFSET), n, UNITS, CLASSES);
+    if (rc < 0) return rc;
+    return nrm_linear_forward(k->logits, k->h + ROWS * n * UNITS, k->params.readout,
+                              k->params.offset, n, UNITS, CLASSES);
 }
 
 /* Loss and gradients of a batch. Returns a status; what is not finite is seen in the numbers. */
@@ -140,19 +129,19 @@ static int gradient(network *k, const nrm_real *image, const int *labels, size_t
 {
     nrm_rnn_grads to;
     int rc = forward(k, image, n);
-    if (rc < 0 && rc != NRM_NONFINITE) return rc;
+    if (rc < 0) return rc;
     rc = nrm_cross_entropy_forward(&k->loss, k->logits, k->logits, labels, n, CLASSES);
-    if (rc < 0 && rc != NRM_NONFINITE) return rc;
-    memset(k->grads, 0, sizeof k->grads);
+    if (rc < 0) return rc;
+    memset(&k->grads, 0, sizeof k->grads);
     memset(k->dh, 0, (ROWS + 1) * n * UNITS * sizeof *k->dh);
     (void)nrm_cross_entropy_backward(k->logits, k->logits, labels, n, CLASSES);
-    (void)nrm_linear_backward(k->dh + ROWS * n * UNITS, part(k->grads, READOUT),
-                              part(k->grads, OFFSET), k->logits, k->h + ROWS * n * UNITS,
-                              part(k->params, READOUT), n, UNITS, CLASSES);
-    to.dWx = part(k->grads, WX);
-    to.dWh = part(k->grads, WH);
-    to.dgamma = part(k->grads, GAMMA);
-    to.dbeta = part(k->grads, BETA);
+    (void)nrm_linear_backward(k->dh + ROWS * n * UNITS, k->grads.readout, k->grads.offset,
+                              k->logits, k->h + ROWS * n * UNITS, k->params.readout, n, UNITS,
+                              CLASSES);
+    to.dWx = k->grads.Wx;
+    to.dWh = k->grads.Wh;
+    to.dgamma = k->grads.gamma;
+    to.dbeta = k->grads.beta;
     rc = nrm_rnn_backward(k->dh, NULL, &to, k->da, k->h, k->a, k->mean, k->rstd, k->x, &k->rnn,
                           NRM_TRAIN);
     return rc == NRM_NONFINITE ? NRM_OK : rc;
@@ -162,19 +151,19 @@ static int gradient(network *k, const nrm_real *image, const int *labels, size_t
 
 LAB_SETS(train_set, test_set, quick ? 256 : 0, quick ? 128 : 0, DATASET_STD);
 
-static int test_accuracy(network *k, double *accuracy)
+/* nan after an error */
+static double test_accuracy(network *k)
 {
     double right = 0;
     size_t at;
     for (at = 0; at < test_set.n; at += BATCH) {
         const size_t n = test_set.n - at < BATCH ? test_set.n - at : BATCH;
-        nrm_acc share = 0;
-        if (forward(k, test_set.x + at * DATASET_PIXELS, n) < 0) return -1;
-        if (nrm_accuracy(&share, k->logits, test_set.labels + at, n, CLASSES) < 0) return -1;
+        nrm_acc share = (nrm_acc)NAN;
+        if (forward(k, test_set.x + at * DATASET_PIXELS, n) >= 0)
+            (void)nrm_accuracy(&share, k->logits, test_set.labels + at, n, CLASSES);
         right += (double)share * (double)n;
     }
-    *accuracy = right / (double)test_set.n;
-    return 0;
+    return right / (double)test_set.n;
 }
 
 /* ---- looking at it --------------------------------------------------------------------------- */
@@ -256,51 +245,39 @@ static int long_run(lab_run *r, network *k)
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-typedef struct progress {
-    double first; /* loss */
-    size_t step;
-    int diverged;
-} progress;
-
-/* One step, unless it would not be finite. */
-static int step_once(lab_run *r, network *k, const training_order *order, progress *p)
+/* Would a step not be finite, or has the loss grown far above the first? */
+static int diverges(const network *k, double first)
 {
-    const double rate = group_of(r->arm) == TANH_FAST ? 0.5 : 0.1;
-    size_t i;
-    if (gradient(k, order->x, order->labels, order->count)) return -1;
-    if (p->step == 0) p->first = (double)k->loss;
-    if (!isfinite(k->loss) || (double)k->loss > 1e3 * p->first ||
-        !isfinite(training_farthest(k->grads, NULL, PARAMS))) {
-        p->diverged = 1;
-        lab_record(r, "diverged", 0, (double)p->step);
-        return 0;
-    }
-    for (i = 0; i < PARAMS; i++) k->params[i] -= (nrm_real)rate * k->grads[i];
-    p->step++;
-    return 0;
+    return !isfinite(k->loss) || (double)k->loss > 1e3 * first ||
+           !isfinite(training_farthest((const nrm_real *)&k->grads, NULL, PARAMS));
 }
 
 /* With looks or without: the weights at the end are the same. */
 static int train(lab_run *r, network *k, int looks)
 {
-    training_order order;
-    progress p = {0, 0, 0};
+    const double rate = group_of(r->arm) == TANH_FAST ? 0.5 : 0.1;
     const size_t epochs = group_of(r->arm) == RELU ? 1 : EPOCHS, every = r->quick ? 2 : 100;
     const size_t steps = epochs * training_steps(train_set.n, BATCH);
-    size_t epoch;
-    int rc = 0;
+    nrm_real *params = (nrm_real *)&k->params, *grads = (nrm_real *)&k->grads;
+    training_order order;
+    double first = 0;
+    size_t epoch, i, step = 0;
+    int rc = 0, ended = 0;
     if (training_order_start(&order, train_set.n, BATCH, DATASET_PIXELS, r->seed)) return -1;
     for (epoch = 1; epoch <= epochs && !rc; epoch++) {
-        double accuracy = 0;
-        while (!p.diverged && !rc && training_next(&order, &train_set)) {
-            if (looks && p.step % every == 0) rc = take_look(r, k, p.step);
-            if (!rc) rc = step_once(r, k, &order, &p);
-            lab_progress(r, (double)p.step / (double)steps);
+        while (!ended && !rc && training_next(&order, &train_set)) {
+            if (looks && step % every == 0) rc = take_look(r, k, step);
+            if (!rc) rc = gradient(k, order.x, order.labels, order.count);
+            if (step == 0) first = (double)k->loss;
+            ended = diverges(k, first);
+            if (ended) lab_record(r, "diverged", 0, (double)step);
+            for (i = 0; i < PARAMS && !ended; i++) params[i] -= (nrm_real)rate * grads[i];
+            if (!ended) step++;
+            lab_progress(r, (double)step / (double)steps);
         }
-        if (!rc && looks) rc = test_accuracy(k, &accuracy);
-        if (looks) lab_record(r, "test_accuracy", (double)epoch, accuracy);
+        if (!rc && looks) lab_record(r, "test_accuracy", (double)epoch, test_accuracy(k));
     }
-    if (looks && !rc) rc = take_look(r, k, p.step);
+    if (looks && !rc) rc = take_look(r, k, step);
     training_order_free(&order);
     return rc;
 }
@@ -355,28 +332,25 @@ static void statistics_pool(statistics *s)
     }
 }
 
-static int statistics_test(lab_run *r, network *k, statistics *s, const char *series)
+static void statistics_test(lab_run *r, network *k, statistics *s, const char *series)
 {
-    double accuracy = 0;
-    int rc;
     k->mode = NRM_INFER;
     k->rnn.running = s->step;
-    rc = test_accuracy(k, &accuracy);
+    lab_record(r, series, 0, test_accuracy(k));
     k->mode = NRM_TRAIN;
     k->rnn.running = NULL;
-    lab_record(r, series, 0, accuracy);
-    return rc;
 }
 
 static int test_statistics(lab_run *r, network *k)
 {
     statistics *s = (statistics *)malloc(sizeof *s);
     size_t t, i;
-    int failed = !s;
-    if (failed) return -1;
+    int failed;
+    if (!s) return -1;
     statistics_start(s, 0);
-    failed = statistics_take(s, k) || statistics_test(r, k, s, "test_steps");
-    for (t = 0; t < ROWS && !failed; t++) {
+    failed = statistics_take(s, k);
+    statistics_test(r, k, s, "test_steps");
+    for (t = 0; t < ROWS; t++) {
         double mean2 = 0, var = 0;
         for (i = 0; i < UNITS; i++) {
             mean2 += pow((double)s->mean[t * UNITS + i], 2) / UNITS;
@@ -385,10 +359,11 @@ static int test_statistics(lab_run *r, network *k)
         lab_record(r, "step_mean2", (double)t + 1, mean2);
         lab_record(r, "step_variance", (double)t + 1, var);
     }
-    if (!failed) statistics_pool(s);
-    failed = failed || statistics_test(r, k, s, "test_pooled");
+    statistics_pool(s);
+    statistics_test(r, k, s, "test_pooled");
     statistics_start(s, 1);
-    failed = failed || statistics_take(s, k) || statistics_test(r, k, s, "test_average");
+    failed = statistics_take(s, k) || failed;
+    statistics_test(r, k, s, "test_average");
     free(s);
     return failed;
 }
@@ -403,7 +378,8 @@ static int run(lab_run *r)
         again = network_new(r->arm, r->seed);
         failed = !again || train(r, again, 0);
         if (!failed)
-            lab_record(r, "same_bits", 0, memcmp(k->params, again->params, sizeof k->params) == 0);
+            lab_record(r, "same_bits", 0,
+                       memcmp(&k->params, &again->params, sizeof k->params) == 0);
     }
     free(k);
     free(again);
@@ -448,8 +424,10 @@ static void judge_accuracy(lab_report *r, const lab_claim *c)
     const char *cells = "";
     for (group = TANH_SLOW; group <= TANH_FAST; group++)
         for (s = 2; s < SCALES; s++) {
-            const lab_numbers a = lab_all(r, arm_of(group, LAYER, s), "test_accuracy", LAB_LAST);
-            const lab_numbers b = lab_all(r, arm_of(group, PLAIN, s), "test_accuracy", LAB_LAST);
+            const lab_numbers a =
+                lab_all(r, FIRST(group, LAYER) + (size_t)s, "test_accuracy", LAB_LAST);
+            const lab_numbers b =
+                lab_all(r, FIRST(group, PLAIN) + (size_t)s, "test_accuracy", LAB_LAST);
             part[n++] = lab_more(a, b, 1);
             higher += lab_average(a) > lab_average(b);
             cells = lab_format(r, "%s%s%.3f, %.3f", cells, *cells ? "; " : "", lab_average(a),
@@ -593,7 +571,7 @@ static void draw_net(lab_report *r, plot_panel *p, const lab_panel *panel, int n
     double at[SCALES], mid[SCALES], lo[SCALES], hi[SCALES];
     int s;
     for (s = 0; s < SCALES; s++) {
-        const size_t arm = arm_of((int)panel->arm, net, s);
+        const size_t arm = FIRST((int)panel->arm, net) + (size_t)s;
         const stats_summary v = lab_summary(r, arm, panel->series, panel->value);
         at[s] = s + (net == LAYER ? 0.05 : -0.05);
         mid[s] = panel->other ? pow(10, v.mean) : v.mean;
@@ -622,12 +600,11 @@ static void draw_ratio(lab_report *r, plot_panel *p, const lab_panel *panel)
                                             net == LAYER ? PLOT_RING : PLOT_WEDGE);
         double mid[SCALES];
         for (s = 0; s < SCALES; s++) {
-            const size_t arm = arm_of(TANH_SLOW, net, s), n = lab_seeds(r, arm);
+            const size_t arm = FIRST(TANH_SLOW, net) + (size_t)s, n = lab_seeds(r, arm);
             double sum = 0;
             for (k = 0; k < n; k++) {
                 const lab_series steps = lab_get(r, arm, k, "probe_saturated");
-                const double x = steps.n ? steps.x[steps.n - 1] : 0;
-                const double v = steps.n ? lab_at(r, arm, k, "probe_ratio", x) : 0;
+                const double v = lab_at(r, arm, k, "probe_ratio", steps.x[steps.n - 1]);
                 sum += isfinite(v) ? v : -45;
             }
             mid[s] = pow(10, sum / (double)n);
@@ -646,7 +623,7 @@ static void draw_accuracy(lab_report *r, plot_panel *p, const lab_panel *panel)
     for (net = 0; net < NETS; net++) {
         draw_net(r, p, panel, net);
         for (s = 0; s < SCALES; s++) {
-            const size_t arm = arm_of((int)panel->arm, net, s);
+            const size_t arm = FIRST((int)panel->arm, net) + (size_t)s;
             const double x = s, y = lab_mean(r, arm, "test_accuracy", LAB_LAST) + 0.06;
             if (diverged(r, arm) == 0) continue;
             plot_scatter(p, NULL, &x, &y, 1, plot_marked(PLOT_INK, PLOT_CROSS));

@@ -251,7 +251,7 @@ static int run_step(lab_run *run)
     return finish(&t) || failed;
 }
 
-static int run_arm(lab_run *run)
+static int run(lab_run *run)
 {
     static int (*const part[])(lab_run *) = {run_sweep, run_schedule, run_step};
     return part[plans[run->arm].what](run);
@@ -653,13 +653,8 @@ static int report(lab_report *r)
     return draw_pages(r);
 }
 
-/* clang-format off */
-static const lab_program program = {
-    "17_learning_rates", NRM_VERSION,
-    "Does batch norm allow larger learning rates, and is that what it is good for?",
-    "Batch 128, standardized pixels, float. Sweep: plain SGD, 600 steps, 3 seeds. Schedule and "
-    "step: momentum 0.9, 5 seeds. R27: 784-64, 27 residual blocks of 2 layers, 10", .revision = 1,
-    .uses = LAB_USES_DATA, .arm = arms, .arms = ARMS, .prepare = prepare, .run = run_arm,
-    .report = report, .claim = claims, .claims = LAB_COUNT(claims), .look = look_of};
-/* clang-format on */
-LAB_MAIN(program)
+LAB_PROGRAM("17_learning_rates",
+            "Does batch norm allow larger learning rates, and is that what it is good for?",
+            "Batch 128, standardized pixels, float. Sweep: plain SGD, 600 steps, 3 seeds. Schedule "
+            "and step: momentum 0.9, 5 seeds. R27: 784-64, 27 residual blocks of 2 layers, 10",
+            .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)

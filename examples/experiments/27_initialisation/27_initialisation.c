@@ -675,9 +675,8 @@ static const lab_arm arms[PARTS * NORMS] = {
     NORM_ARMS("scale", "scale", 9, 10, 11, 0), NORM_ARMS("bad", "bad batch", 5, 5, 6, 0),
     NORM_ARMS("starts", "starts", 3, 3, 4, 20), NORM_ARMS("paths", "paths", 2, 2, 2, 20),
     NORM_ARMS("slice", "slice", 5, 5, 6, 1)};
-static const lab_program program = {
-    "27_initialisation", NRM_VERSION, "Does a norm forgive a bad start?",
-    "784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 600 steps", 1, LAB_USES_DATA, arms,
-    PARTS * NORMS, prepare, run, report, claims, LAB_COUNT(claims), look_of};
 /* clang-format on */
-LAB_MAIN(program)
+
+LAB_PROGRAM("27_initialisation", "Does a norm forgive a bad start?",
+            "784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 600 steps", .revision = 1,
+            .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)

@@ -536,12 +536,9 @@ static int report(lab_report *r)
     return page_mates(r) || page_gap(r) || page_conv(r);
 }
 
-/* clang-format off */
-static const lab_program program = {
-    "28_batch_mates", NRM_VERSION,
+LAB_PROGRAM(
+    "28_batch_mates",
     "How much do its batch mates change what a network makes of an image, and is it any good?",
     "dense: 784-100x6-10, ReLU, SGD 0.1 and 0.5; convolutions: 8 and 16 channels 3x3, batch 32, "
-    "12,000 images", 1, LAB_USES_DATA, arms, ARMS, prepare, run, report, claims,
-    LAB_COUNT(claims)};
-/* clang-format on */
-LAB_MAIN(program)
+    "12,000 images",
+    .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare)

@@ -574,13 +574,11 @@ static int report(lab_report *r)
     check_runs(r);
     return lab_draw(r, &page, noise, LAB_COUNT(noise)) || page_runs(r);
 }
+/* clang-format on */
 
-static const lab_program program = {
-    "33_flat_minima", NRM_VERSION,
+LAB_PROGRAM(
+    "33_flat_minima",
     "Do small batches and large learning rates end in flatter minima that generalize better?",
     "784-100-100-10, ReLU, standardized pixels, SGD with rate 0.1 and batch 128 where not told "
     "otherwise, 50 epochs of 5120 images; flatness on 2000 of them",
-    .revision = 1, .uses = LAB_USES_DATA, .arm = arms, .arms = ARMS, .prepare = prepare, .run = run,
-    .report = report, .claim = claims, .claims = LAB_COUNT(claims)};
-/* clang-format on */
-LAB_MAIN(program)
+    .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare)

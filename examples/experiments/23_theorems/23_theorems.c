@@ -219,17 +219,14 @@ static void check_44(const unit *u, double lambda, double e[EXACTNESS])
    that the mean of dy makes: X'1 is long, since ReLU's outputs have a mean. */
 static void weights_feel(const layer_view *v, const unit *u, double *keep, double *of_mean)
 {
-    double with[WIDTH] = {0}, without[WIDTH] = {0}, mean[WIDTH] = {0};
-    size_t i, k;
-    for (i = 0; i < M; i++)
-        for (k = 0; k < WIDTH; k++) {
-            const double x = v->in[i * WIDTH + k];
-            with[k] += x * u->dx[i];
-            without[k] += x * u->dy[i];
-            mean[k] += x * u->dy_sum / M;
-        }
-    *keep = dot(with, with, WIDTH) / dot(without, without, WIDTH);
-    *of_mean = dot(mean, mean, WIDTH) / dot(without, without, WIDTH);
+    double flat[M], with[WIDTH] = {0}, without[WIDTH] = {0}, mean[WIDTH] = {0};
+    size_t i;
+    for (i = 0; i < M; i++) flat[i] = u->dy_sum / M;
+    (void)nrm_linear_backward(NULL, with, NULL, u->dx, v->in, NULL, M, WIDTH, 1);
+    (void)nrm_linear_backward(NULL, without, NULL, u->dy, v->in, NULL, M, WIDTH, 1);
+    (void)nrm_linear_backward(NULL, mean, NULL, flat, v->in, NULL, M, WIDTH, 1);
+    *keep = training_squares(with, WIDTH) / training_squares(without, WIDTH);
+    *of_mean = training_squares(mean, WIDTH) / training_squares(without, WIDTH);
 }
 
 /* Everything that is recorded of one unit; `when` goes into the names of the series. */

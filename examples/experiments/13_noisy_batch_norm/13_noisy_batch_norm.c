@@ -44,11 +44,6 @@ static size_t shown_layer(int net, int which)
     return (networks[net].hidden - 1) * (size_t)which / 2;
 }
 
-static const char *series_of(lab_report *r, const char *what, size_t layer)
-{
-    return lab_format(r, "%s_%zu", what, layer + 1);
-}
-
 /* ---- a network in training ------------------------------------------------------------------- */
 
 LAB_SETS(train_set, test_set, quick ? 4000 : 0, quick ? 500 : 0, DATASET_STD);
@@ -247,7 +242,7 @@ static int visit(trial *t, size_t at)
         record_layer(t, "weights_mean", layer, (double)at, c.of[MEAN]);
         record_layer(t, "weights_var", layer, (double)at, c.of[VAR]);
     }
-    if (t->net == RELU6 && t->kind != ONLY_NOISE && t->r->seed % 5 == 1 && rc >= 0) {
+    if (t->net == RELU6 && t->kind != ONLY_NOISE && t->r->first && rc >= 0) {
         if (t->kind == NOISY) rc = fixed_batch(t, 1);
         record_ridges(t, at);
     }
@@ -270,7 +265,8 @@ static void record_run(trial *t)
     static const char *const name[CHANGES] = {"run_mean", "run_var", "run_relative"};
     size_t l, k;
     for (l = 0; l < hidden_of(t); l++)
-        for (k = 0; k < CHANGES; k++) record_layer(t, name[k], l, 0, t->run[l].of[k] / t->run[l].n);
+        for (k = 0; k < CHANGES; k++)
+            lab_record(t->r, name[k], (double)l + 1, lab_round(t->run[l].of[k] / t->run[l].n, 4));
 }
 
 /* Accuracy on the training batches: means over the last 25 steps, the first 500, the last 250. */
@@ -412,37 +408,29 @@ static const char *percent(lab_report *r, size_t net, int kind, const char *seri
     return lab_format(r, "%s %%", lab_pm(r, lab_times(values(r, net, kind, series), 100), 1));
 }
 
-/* Mean over the layers and over the seeds. */
-static double over_layers(lab_report *r, size_t net, int kind, const char *what)
-{
-    double sum = 0;
-    size_t l;
-    for (l = 0; l < networks[net].hidden; l++)
-        sum += lab_mean(r, ARM(net, kind), series_of(r, what, l), 0);
-    return sum / (double)networks[net].hidden;
-}
-
 /* Two comparisons for each layer: noisy above none, none above batch norm. */
 static void judge_moves(lab_report *r, const lab_claim *c)
 {
     const size_t hidden = networks[c->b].hidden;
     stats_finding part[2 * DEEPEST];
-    size_t l;
+    double mean[KINDS];
+    size_t l, kind;
     for (l = 0; l < hidden; l++) {
-        const char *series = series_of(r, c->series, l);
-        const lab_numbers none = values(r, c->b, NONE, series);
-        part[2 * l] = lab_more(values(r, c->b, NOISY, series), none, 1);
-        part[2 * l + 1] = lab_more(none, values(r, c->b, NORMED, series), 1);
+        const lab_numbers none = lab_all(r, ARM(c->b, NONE), c->series, (double)l + 1);
+        part[2 * l] = lab_more(lab_all(r, ARM(c->b, NOISY), c->series, (double)l + 1), none, 1);
+        part[2 * l + 1] =
+            lab_more(none, lab_all(r, ARM(c->b, NORMED), c->series, (double)l + 1), 1);
     }
+    for (kind = 0; kind < KINDS; kind++)
+        mean[kind] = lab_average(lab_mean_over(r, ARM(c->b, kind), c->series, 1, DEEPEST));
     lab_verdict(r, c, stats_together(part, 2 * hidden), "means over the layers; judged in each",
-                "%.3g, %.3g, %.3g", over_layers(r, c->b, NOISY, c->series),
-                over_layers(r, c->b, NONE, c->series), over_layers(r, c->b, NORMED, c->series));
+                "%.3g, %.3g, %.3g", mean[NOISY], mean[NONE], mean[NORMED]);
 }
 
 static void judge_speed(lab_report *r, const lab_claim *c)
 {
-    const lab_numbers noisy = values(r, c->b, NOISY, "early"),
-                      none = values(r, c->b, NONE, "early");
+    const lab_numbers noisy = values(r, c->b, NOISY, "early");
+    const lab_numbers none = values(r, c->b, NONE, "early");
     const lab_numbers batch = values(r, c->b, NORMED, "early");
     const lab_numbers half = lab_times(lab_calc(batch, '-', none), 0.5);
     const int near = stats_reproduced(lab_less(lab_calc(batch, '-', noisy), half, 1));
@@ -482,7 +470,8 @@ static lab_numbers gone(lab_report *r, int kind, const char *what)
     int k;
     for (k = 0; k < SHOWN; k++) {
         const lab_numbers one =
-            lab_mean_over(r, ARM(RELU6, kind), series_of(r, what, shown_layer(RELU6, k)), 1, STEPS);
+            lab_mean_over(r, ARM(RELU6, kind),
+                          lab_format(r, "%s_%zu", what, shown_layer(RELU6, k) + 1), 1, STEPS);
         sum = k ? lab_calc(sum, '+', one) : one;
     }
     return lab_times(sum, 1.0 / SHOWN);
@@ -642,19 +631,18 @@ static plot_style look_of(size_t arm)
     return style;
 }
 
-/* One unit's inputs in the layer panel->other, a ridge for each time, from the seed that has it. */
+/* One unit's inputs in the layer panel->other, a ridge for each time. */
 static void draw_ridges(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    size_t at, s;
-    for (s = 0; s < lab_seeds(r, panel->arm); s++)
-        for (at = 0; at <= STEPS; at++) {
-            const lab_series d =
-                lab_get(r, panel->arm, s, lab_format(r, "ridge_%zu_%04zu", panel->other, at));
-            plot_style style = look_of(panel->arm);
-            style.dash = PLOT_SOLID;
-            if (d.n > 0)
-                plot_ridge(p, at % 1000 == 0 ? lab_format(r, "%zu", at) : "", d.x, d.y, d.n, style);
-        }
+    plot_style style = look_of(panel->arm);
+    size_t at;
+    style.dash = PLOT_SOLID;
+    for (at = 0; at <= STEPS; at++) {
+        const lab_series d =
+            lab_get(r, panel->arm, 0, lab_format(r, "ridge_%zu_%04zu", panel->other, at));
+        if (d.n > 0)
+            plot_ridge(p, at % 1000 == 0 ? lab_format(r, "%zu", at) : "", d.x, d.y, d.n, style);
+    }
     plot_ridge_overlap(p, 3);
 }
 
@@ -683,15 +671,11 @@ static void draw_tests(lab_report *r, plot_panel *p, const lab_panel *panel)
 static void draw_layers(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     static const int marker[KINDS] = {PLOT_SQUARE, PLOT_CIRCLE, PLOT_TRIANGLE, PLOT_DIAMOND};
-    const size_t n = networks[panel->arm / KINDS].hidden;
-    size_t kind, l;
+    size_t kind;
     for (kind = 0; kind < KINDS; kind++) {
-        double x[DEEPEST], y[DEEPEST];
-        for (l = 0; l < n; l++) {
-            x[l] = (double)l + 1;
-            y[l] = lab_mean(r, panel->arm + kind, series_of(r, panel->series, l), 0);
-        }
-        plot_line(p, arms[kind].name, x, y, n, plot_with_marker(look_of(kind), marker[kind]));
+        const lab_curve c = lab_over_seeds(r, panel->arm + kind, panel->series);
+        plot_line(p, arms[kind].name, c.x, c.mean, c.n,
+                  plot_with_marker(look_of(kind), marker[kind]));
     }
 }
 
@@ -792,5 +776,5 @@ static int report(lab_report *r)
 LAB_PROGRAM("13_noisy_batch_norm", "Does batch norm help because it keeps distributions steady?",
             "Hidden layers of 100 units, Glorot weights, pixels standardized, SGD with learning "
             "rate 0.1, batches of 128, 3000 steps; noise (0.5, 1.25, 0.1, 0.1) before the "
-            "activation", .revision = 3, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)
+            "activation", .revision = 4, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)
 /* clang-format on */

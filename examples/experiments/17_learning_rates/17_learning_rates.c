@@ -464,44 +464,36 @@ static const lab_claim claims[] = {
 
 static plot_style look_of(size_t arm)
 {
-    static const plot_style look[ARMS] = {[B_HIGH] = {PLOT_BLUE},
-                                          [B_MIDDLE] = {PLOT_SKY, .dash = PLOT_DASHDOT},
-                                          [B_LOW] = {PLOT_INK, .dash = PLOT_DOTTED},
-                                          [N_LOW] = {PLOT_VERMILLION, .dash = PLOT_DASHED}};
-    return look[arm];
-}
-
-/* Crosses where a run has diverged: one for each rate at which any seed did, at the height y. */
-static void draw_diverged(lab_report *r, plot_panel *p, size_t arm, double y, plot_style look)
-{
-    double at[RATES];
-    size_t i, s;
-    for (i = 0; i < RATES; i++) {
-        at[i] = (double)NAN;
-        for (s = 0; s < lab_seeds(r, arm); s++)
-            if (lab_at(r, arm, s, "diverged", rate_of[i]) >= 0) at[i] = y;
-    }
-    look.marker = PLOT_CROSS;
-    plot_scatter(p, NULL, rate_of, at, RATES, look);
-}
-
-/* Of the networks panel->arm. */
-static void draw_rates(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    static const char *const id[3] = {"none", "batch", "layer"};
-    static const char *const name[3] = {"no norm", "batch norm", "layer norm"};
+    static const plot_style trained[ARMS] = {[B_HIGH] = {PLOT_BLUE},
+                                             [B_MIDDLE] = {PLOT_SKY, .dash = PLOT_DASHDOT},
+                                             [B_LOW] = {PLOT_INK, .dash = PLOT_DOTTED},
+                                             [N_LOW] = {PLOT_VERMILLION, .dash = PLOT_DASHED}};
+    static const char *const norm[3] = {"none", "batch", "layer"};
     static const int marker[3] = {PLOT_SQUARE, PLOT_CIRCLE, PLOT_TRIANGLE};
-    const int is_accuracy = panel->axes.row == 0;
-    size_t norm;
-    if (is_accuracy) plot_hline(p, ENOUGH, NULL, plot_dotted(PLOT_INK));
-    if (is_accuracy && panel->arm == M13_NET)
-        plot_text(p, 8e-5, ENOUGH, "0.9", PLOT_LEFT + PLOT_ABOVE, PLOT_INK);
+    plot_style swept;
+    if (arm < SWEEPS) return trained[arm];
+    swept = plot_with_marker(lab_style(norm[(arm - SWEEPS) / 3]), marker[(arm - SWEEPS) / 3]);
+    swept.size = 0.8;
+    return swept;
+}
+
+/* Of the network panel->arm, crosses where a run has diverged: for each norm one at each rate at
+   which any seed did. */
+static void draw_diverged(lab_report *r, plot_panel *p, const lab_panel *panel)
+{
+    size_t norm, i, s;
     for (norm = 0; norm < 3; norm++) {
         const size_t arm = SWEPT_ARM(panel->arm, norm);
-        plot_style look = plot_with_marker(lab_style(id[norm]), marker[norm]);
-        look.size = 0.8;
-        lab_plot(r, p, arm, panel->series, name[norm], look);
-        if (is_accuracy) draw_diverged(r, p, arm, 0.04 - 0.04 * (double)norm, look);
+        plot_style look = look_of(arm);
+        double at[RATES];
+        for (i = 0; i < RATES; i++) {
+            at[i] = (double)NAN;
+            for (s = 0; s < lab_seeds(r, arm); s++)
+                if (lab_at(r, arm, s, "diverged", rate_of[i]) >= 0)
+                    at[i] = 0.04 - 0.04 * (double)norm;
+        }
+        look.marker = PLOT_CROSS;
+        plot_scatter(p, NULL, rate_of, at, RATES, look);
     }
 }
 
@@ -561,18 +553,22 @@ static void draw_relative(lab_report *r, plot_panel *p, const lab_panel *panel)
 
 /* clang-format off */
 #define RATE .x = "learning rate", .x_scale = PLOT_LOG10, .x_range = {6e-5, 16}
-#define ACCURACY(net, title)                                                                       \
+#define OF_NORMS(net, of)                                                                          \
+    .line = {{SWEPT_ARM(net, 0), of, "no norm"}, {SWEPT_ARM(net, 1), of, "batch norm"},            \
+             {SWEPT_ARM(net, 2), of, "layer norm"}}
+#define ACCURACY(net, title, note)                                                                 \
     {.axes = {.col = net, .heading = title, RATE, .y = "test accuracy", .y_range = {-0.07, 1.02},  \
-              .legend = PLOT_LEGEND_NONE},                                                         \
-     .draw = draw_rates, .arm = net, .series = "accuracy"}
+              .legend = PLOT_LEGEND_NONE}, OF_NORMS(net, "accuracy"),                              \
+     .under = {{LAB_HLINE, .y = ENOUGH, .text = "", .dash = PLOT_DOTTED},                          \
+               {LAB_NOTE, 8e-5, ENOUGH, note, PLOT_LEFT + PLOT_ABOVE}},                            \
+     .draw = draw_diverged, .arm = net}
 #define LOSS(net, where)                                                                           \
     {.axes = {.row = 1, .col = net, RATE, .y = "training loss, last 50 steps",                     \
-              .y_scale = PLOT_LOG10, .y_range = {0.05, 5}, .legend = where},                       \
-     .draw = draw_rates, .arm = net, .series = "loss"}
+              .y_scale = PLOT_LOG10, .y_range = {0.05, 5}, .legend = where}, OF_NORMS(net, "loss")}
 static const lab_panel sweep_panels[] = {
-    ACCURACY(M13_NET, "M13: plain, 13 layers, Glorot"),
-    ACCURACY(P20_NET, "P20: plain, 20 layers, He"),
-    ACCURACY(R27_NET, "R27: residual, 27 blocks"),
+    ACCURACY(M13_NET, "M13: plain, 13 layers, Glorot", "0.9"),
+    ACCURACY(P20_NET, "P20: plain, 20 layers, He", NULL),
+    ACCURACY(R27_NET, "R27: residual, 27 blocks", NULL),
     LOSS(M13_NET, PLOT_LEGEND_BOTTOM_LEFT),
     LOSS(P20_NET, PLOT_LEGEND_NONE),
     LOSS(R27_NET, PLOT_LEGEND_NONE)};

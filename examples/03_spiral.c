@@ -27,7 +27,7 @@
 #include "plot/plot.h"
 #include "lab/stats.h"
 
-enum { POINTS = 400, WIDTH = 16, DEPTH = 4, ARMS = 2, GRID = 120, SEEDS_MAX = 20 };
+enum { POINTS = 400, WIDTH = 16, DEPTH = 4, ARMS = 2, GRID = 480, SEEDS_MAX = 20 };
 enum { EPOCHS_MAX = 1000 };
 #define EPOCH_SECONDS 0.0004 /* of one training, about */
 #define HALF 1.3             /* the picture shows the square of this half width */
@@ -35,10 +35,10 @@ enum { EPOCHS_MAX = 1000 };
 static const char *const arm_name[ARMS] = {"no norm", "batch norm"};
 static const plot_color arm_color[ARMS] = {PLOT_VERMILLION, PLOT_BLUE};
 
-typedef struct run {          /* what one training leaves */
-    double loss[EPOCHS_MAX];  /* mean over the epoch             */
-    double accuracy;          /* on a fresh sample of the spiral */
-    int regions[GRID * GRID]; /* the class of each point         */
+typedef struct run {             /* what one training leaves */
+    double loss[EPOCHS_MAX];     /* mean over the epoch             */
+    double accuracy;             /* on a fresh sample of the spiral */
+    double regions[GRID * GRID]; /* the class of each point         */
 } run;
 
 typedef struct experiment {
@@ -103,7 +103,7 @@ static nrm_mlp *make_net(int arm, const cli_options *o, uint64_t seed, void **bl
 }
 
 /* The class of each point of the grid, row by row from the bottom. */
-static int map_regions(nrm_mlp *net, int *regions)
+static int map_regions(nrm_mlp *net, double *regions)
 {
     nrm_real x[GRID * 2];
     int row, col, status = NRM_OK;
@@ -203,7 +203,7 @@ static void draw_regions(plot_figure *f, const experiment *e, const training_set
     (void)snprintf(heading, sizeof heading, "%s: %.0f %% of new points right", arm_name[arm],
                    100 * r->accuracy);
     plot_heading(p, heading);
-    plot_regions(p, r->regions, GRID, GRID, -HALF, HALF, -HALF, HALF, colors, 2);
+    plot_heat(p, r->regions, GRID, GRID, -HALF, HALF, -HALF, HALF, PLOT_TINTS, 0, 1);
     for (label = 0; label < 2; label++) {
         plot_style style = plot_marked(colors[label], label ? PLOT_TRIANGLE : PLOT_CIRCLE);
         style.size = 0.8;

@@ -63,7 +63,7 @@ run_one() { # layers/test_mlp.f64, lint/tags.sh
     compiled="$(defines "$1") -DNRM_IMPLEMENTED"
     case $(row "$program" 2) in
     helpers) compiled=$STB_CFLAGS linked="$out/once/*.o" ;;
-    whole) compiled=$(defines "$1") linked= ;;
+    whole) compiled="$(defines "$1") $STB_CFLAGS" linked= ;;
     esac
     level=$(row "$program" 3)
     if [ "$program" = layers/test_plain ]; then # the header once more

@@ -82,7 +82,6 @@ enum {
     PLOTI_TEXT,
     PLOTI_NOTE,
     PLOTI_HEAT,
-    PLOTI_REGION,
     PLOTI_IMAGES,
     PLOTI_TABLE
 };
@@ -94,8 +93,6 @@ typedef struct ploti_item {
     plot_style style;
     size_t n, rows, cols;
     double *x, *y, *lo, *hi;
-    int *classes;
-    plot_color *colors;
     unsigned char *bytes;
     const char **texts;
     double at[6];
@@ -417,7 +414,9 @@ static int ploti_log_steps(double lo, double hi, int most, double *at)
     return n;
 }
 
-int plot_nice_ticks(double lo, double hi, int scale, int most, double *at)
+/* At most `most` nice ticks in [lo, hi] to at[PLOTI_TICKS]: 1-2-5 steps; decades or powers of two on
+   log axes. Returns how many. */
+static int ploti_nice_ticks(double lo, double hi, int scale, int most, double *at)
 {
     int n = 0, decade;
     if (!(hi > lo) || !ploti_finite(hi - lo)) return 0;
@@ -537,6 +536,8 @@ plot_color plot_map(int map, double t)
         if (u < 0) return ploti_oklab(0.975 - 0.515 * d, -0.036 * c, -0.128 * c);
         return ploti_oklab(0.975 - 0.495 * d, 0.165 * c, 0.082 * c);
     }
+    if (map == PLOT_TINTS)
+        return ploti_blend(PLOT_WHITE, ploti_blend(PLOT_ORANGE, PLOT_SKY, t), 0.3);
     /* lightness is linear, the hue runs along a parabola from violet over teal to yellow */
     return ploti_oklab(0.27 + 0.65 * t, 0.08 - 0.56 * t + 0.43 * t * t,
                        -0.10 + 0.05 * t + 0.23 * t * t);
@@ -1527,16 +1528,6 @@ void plot_heat(plot_panel *p, const double *v, size_t rows, size_t cols, double 
     if (it->y) ploti_heat_range(it, lo, hi);
 }
 
-void plot_regions(plot_panel *p, const int *classes, size_t rows, size_t cols, double x0, double x1,
-                  double y0, double y1, const plot_color *colors, int ncolors)
-{
-    ploti_item *it = ploti_field(p, PLOTI_REGION, rows, cols, x0, x1, y0, y1);
-    if (!it) return;
-    it->classes = (int *)ploti_copy(p->fig, classes, it->n, sizeof *classes);
-    it->colors = (plot_color *)ploti_copy(p->fig, colors, (size_t)ncolors, sizeof *colors);
-    it->w = ncolors;
-}
-
 void plot_images(plot_panel *p, const unsigned char *grey, size_t count, int w, int h, int columns,
                  const char *const *captions, int paper)
 {
@@ -1665,7 +1656,6 @@ static void ploti_see_item(plot_panel *p, const ploti_item *it)
         p->y.tight = 1;
         break;
     case PLOTI_HEAT:
-    case PLOTI_REGION:
         ploti_see(&p->x, it->at[0]);
         ploti_see(&p->x, it->at[1]);
         ploti_see(&p->y, it->at[2]);
@@ -1728,11 +1718,6 @@ static const ploti_item *ploti_find(const plot_panel *p, int kind)
     const ploti_item *it = p->items;
     while (it && it->kind != kind) it = it->next;
     return it;
-}
-
-static int ploti_has_field(const plot_panel *p)
-{
-    return ploti_find(p, PLOTI_HEAT) || ploti_find(p, PLOTI_REGION);
 }
 
 static void ploti_ranges(plot_figure *f)
@@ -1807,7 +1792,7 @@ static void ploti_auto_ticks(const ploti_axis *a, ploti_ticks *t, int most)
 {
     double lo = ploti_untransform(a->scale, ploti_min(a->lo, a->hi));
     double hi = ploti_untransform(a->scale, ploti_max(a->lo, a->hi));
-    t->n = plot_nice_ticks(lo, hi, a->scale, most, t->at);
+    t->n = ploti_nice_ticks(lo, hi, a->scale, most, t->at);
     if (a->scale == PLOT_LINEAR) {
         ploti_label_linear(t);
     } else {
@@ -2728,95 +2713,6 @@ static void ploti_draw_heat(plot_panel *p, const ploti_item *it)
     }
 }
 
-static int ploti_class_at(const ploti_item *it, int col, int row)
-{
-    size_t c = (size_t)ploti_between(col, 0, (int)it->cols - 1);
-    size_t r = (size_t)ploti_between(row, 0, (int)it->rows - 1);
-    return it->classes[r * it->cols + c];
-}
-
-/* Weights of four cells around a point: the cubic B-spline, t in 0..1 between the middle two. */
-static void ploti_spline(double t, double w[4])
-{
-    double s = 1 - t;
-    w[0] = s * s * s / 6;
-    w[3] = t * t * t / 6;
-    w[1] = (4 - 6 * t * t + 3 * t * t * t) / 6;
-    w[2] = 1 - w[0] - w[1] - w[3];
-}
-
-/* The class at a point of the field, in cells: the smooth vote of the 4 x 4 cells around it, so
-   that borders between classes are curves instead of stairs. */
-static int ploti_vote(const ploti_item *it, double u, double v)
-{
-    int c0 = ploti_int(u - 0.5), r0 = ploti_int(v - 0.5), i, j, winner;
-    int k[16];
-    double wu[4], wv[4], best = -1;
-    ploti_spline(u - 0.5 - c0, wu);
-    ploti_spline(v - 0.5 - r0, wv);
-    for (i = 0; i < 16; i++) k[i] = ploti_class_at(it, c0 - 1 + i % 4, r0 - 1 + i / 4);
-    winner = k[5];
-    for (i = 0; i < 16; i++) {
-        double sum = 0;
-        for (j = 0; j < i && k[j] != k[i]; j++) {
-        }
-        if (j < i) continue; /* counted already */
-        for (j = i; j < 16; j++) sum += k[j] == k[i] ? wu[j % 4] * wv[j / 4] : 0;
-        if (sum > best) {
-            best = sum;
-            winner = k[i];
-        }
-    }
-    return winner;
-}
-
-/* Are all cells that can have a say in this pixel of one class? */
-static int ploti_uniform(const ploti_item *it, double u0, double u1, double v0, double v1)
-{
-    int c0 = ploti_int(ploti_min(u0, u1) - 0.5) - 1, c1 = ploti_int(ploti_max(u0, u1) - 0.5) + 2;
-    int r0 = ploti_int(ploti_min(v0, v1) - 0.5) - 1, r1 = ploti_int(ploti_max(v0, v1) - 0.5) + 2;
-    int first = ploti_class_at(it, c0, r0), c, r;
-    for (r = r0; r <= r1; r++) {
-        for (c = c0; c <= c1; c++) {
-            if (ploti_class_at(it, c, r) != first) return 0;
-        }
-    }
-    return 1;
-}
-
-static plot_color ploti_region_color(const ploti_item *it, int k)
-{
-    return k < 0 ? PLOT_WHITE : ploti_blend(PLOT_WHITE, it->colors[k % it->w], 0.3);
-}
-
-static plot_color ploti_region_pixel(const ploti_item *it, const ploti_grid_map *g, int x, int y)
-{
-    double su = (double)it->cols / (g->x1 - g->x0), sv = (double)it->rows / (g->y1 - g->y0);
-    double u = (x - g->x0) * su, v = (y - g->y0) * sv;
-    int sum[3] = {0, 0, 0}, s, i;
-    if (ploti_uniform(it, u, u + su, v, v + sv)) {
-        return ploti_region_color(it, ploti_vote(it, u + su / 2, v + sv / 2));
-    }
-    for (s = 0; s < 16; s++) {
-        plot_color k = ploti_region_color(
-            it, ploti_vote(it, u + (s % 4 + 0.5) / 4 * su, v + (s / 4 + 0.5) / 4 * sv));
-        for (i = 0; i < 3; i++) sum[i] += ploti_part(k, i);
-    }
-    return PLOT_RGB((sum[0] + 8) / 16, (sum[1] + 8) / 16, (sum[2] + 8) / 16);
-}
-
-static void ploti_draw_region(plot_panel *p, const ploti_item *it)
-{
-    ploti_grid_map g;
-    int x, y;
-    if (!ploti_field_map(p, it, &g)) return;
-    for (y = g.py0; y < g.py1; y++) {
-        for (x = g.px0; x < g.px1; x++) {
-            ploti_pixel_mix(&p->fig->cv, x, y, ploti_region_pixel(it, &g, x, y), 255);
-        }
-    }
-}
-
 /* ---- panels without axes -------------------------------------------------------------------- */
 
 static void ploti_draw_image(plot_figure *f, const ploti_item *it, size_t k, int x0, int y0, int w,
@@ -2951,8 +2847,7 @@ static const struct {
     [PLOTI_VLINE] = {3, ploti_draw_reference}, [PLOTI_SPAN_X] = {1, ploti_draw_span},
     [PLOTI_SPAN_Y] = {1, ploti_draw_span},     [PLOTI_TEXT] = {8, ploti_draw_text},
     [PLOTI_NOTE] = {8, ploti_draw_note},       [PLOTI_HEAT] = {0, ploti_draw_heat},
-    [PLOTI_REGION] = {0, ploti_draw_region},   [PLOTI_IMAGES] = {0, ploti_draw_images},
-    [PLOTI_TABLE] = {0, ploti_draw_table}};
+    [PLOTI_IMAGES] = {0, ploti_draw_images},   [PLOTI_TABLE] = {0, ploti_draw_table}};
 
 static int ploti_thick(const plot_figure *f, double w) /* whole pixels for axis lines */
 {
@@ -2985,7 +2880,7 @@ static void ploti_draw_ticks(plot_figure *f, const ploti_axis *a, int flat, cons
 static int ploti_grid_of(const plot_panel *p)
 {
     if (p->axes.grid) return p->axes.grid > 0 ? p->axes.grid : 0;
-    if (ploti_has_field(p)) return 0;
+    if (ploti_find(p, PLOTI_HEAT)) return 0;
     if (p->ridges) return PLOT_GRID_X;
     return p->bars ? PLOT_GRID_Y : PLOT_GRID_BOTH;
 }
@@ -3006,7 +2901,7 @@ static void ploti_draw_body(plot_panel *p)
 {
     ploti_canvas *c = &p->fig->cv;
     const ploti_item *it;
-    double bleed = ploti_has_field(p) ? 0 : 1.6 * p->fig->scale; /* half a line's width */
+    double bleed = ploti_find(p, PLOTI_HEAT) ? 0 : 1.6 * p->fig->scale; /* half a line's width */
     int layer, whole = ploti_free(p);
     if (!whole) ploti_draw_grid(p);
     for (layer = 0; layer < 9; layer++) {
@@ -3300,14 +3195,6 @@ static int ploti_render(plot_figure *f)
     return f->failed ? -1 : 0;
 }
 
-const unsigned char *plot_pixels(plot_figure *f, int *width, int *height)
-{
-    if (!f || ploti_render(f) != 0) return NULL;
-    if (width) *width = f->cv.w;
-    if (height) *height = f->cv.h;
-    return f->cv.rgb;
-}
-
 /* A PNG with a palette: a third of the size. Colours are told apart by six bits a channel. The most
    frequent ones enter the palette; those of fewer than one pixel in 1000 only if none nearly alike
    is in it, and the others take the nearest. So flat colours stay, and the shades at the edges of
@@ -3464,18 +3351,4 @@ int plot_finish(plot_figure *f, const char *path)
     if (failed) fprintf(stderr, "%s\n", plot_error(f));
     plot_free(f);
     return failed;
-}
-
-int plot_axes_box(const plot_panel *p, double box[4])
-{
-    if (!p || !p->fig->cv.rgb) return -1;
-    memcpy(box, &p->box, sizeof p->box);
-    return 0;
-}
-
-int plot_legend_box(const plot_panel *p, double box[4])
-{
-    if (!p || !p->fig->cv.rgb || p->legend_box.x1 <= p->legend_box.x0) return -1;
-    memcpy(box, &p->legend_box, sizeof p->legend_box);
-    return 0;
 }

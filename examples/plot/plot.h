@@ -2,8 +2,8 @@
 
 What it is
     A figure is a page of W x H pixels with a title, a subtitle, a footer and a grid of panels. A
-    panel holds any mix of lines, bands, points, histograms, ridges, bars, heat maps, decision
-    regions, reference lines and notes, or a table, a contact sheet of small images.
+    panel holds any mix of lines, bands, points, histograms, ridges, bars, heat maps,
+    reference lines and notes, or a table, a contact sheet of small images.
     Calls only record what is to be drawn (data are copied); plot_save lays the page out from the
     measured text, draws it and writes the file. Every edge is anti-aliased; coordinates and
     coverage are integers in the end, and nothing depends on the last bits of the C library's
@@ -125,9 +125,6 @@ void plot_heights(plot_figure *f, const double *rel, int n); /* relative heights
 void plot_letters(plot_figure *f);       /* bold a, b, c ... in front of the panels' headings */
 void plot_shared_legend(plot_figure *f); /* one legend under the title for all panels */
 
-/* Draws (if not done yet) and returns width * height * 3 bytes of the figure's own, or NULL. */
-const unsigned char *plot_pixels(plot_figure *f, int *width, int *height);
-
 /* Draws and writes the PNG. 0, or -1 with plot_error set; a failed write leaves no file behind. */
 int plot_save(plot_figure *f, const char *path);
 
@@ -213,16 +210,13 @@ void plot_text_in(plot_panel *p, double fx, double fy, const char *text, int ali
 void plot_note(plot_panel *p, double x, double y, double fx, double fy, const char *text,
                plot_color color);
 
-enum { PLOT_SEQUENTIAL = 0, PLOT_DIVERGING };
+enum { PLOT_SEQUENTIAL = 0, PLOT_DIVERGING, PLOT_TINTS }; /* tints: of two classes, 0 and 1 */
 /* rows x cols values, row 0 at y0; the field covers [x0, x1] x [y0, y1]. lo >= hi: the range of the
    data. NaN cells are grey. */
 void plot_heat(plot_panel *p, const double *v, size_t rows, size_t cols, double x0, double x1,
                double y0, double y1, int map, double lo, double hi);
 void plot_colorbar(plot_panel *p, const char *label);
 plot_color plot_map(int map, double t); /* the colour at t in 0..1 */
-/* A field of class numbers (negative: none), tinted with colors[class]. */
-void plot_regions(plot_panel *p, const int *classes, size_t rows, size_t cols, double x0, double x1,
-                  double y0, double y1, const plot_color *colors, int ncolors);
 
 /* ---- panels without axes -------------------------------------------------------------------- */
 
@@ -232,15 +226,6 @@ void plot_images(plot_panel *p, const unsigned char *grey, size_t count, int w, 
                  const char *const *captions, int paper);
 /* rows x cols texts, row by row, the first row being the header; align: one of l c r per column. */
 void plot_table(plot_panel *p, const char *const *cells, int rows, int cols, const char *align);
-
-/* ---- for tests and callers who compute ------------------------------------------------------ */
-
-/* At most `most` nice ticks in [lo, hi] to at[]: 1-2-5 steps; decades or powers of two on log axes.
-   Returns how many, never more than 64. */
-int plot_nice_ticks(double lo, double hi, int scale, int most, double *at);
-/* After drawing: x0, y0, x1, y1 in pixels of the axes or of the legend; -1 if there is none. */
-int plot_axes_box(const plot_panel *p, double box[4]);
-int plot_legend_box(const plot_panel *p, double box[4]);
 
 #ifdef __cplusplus
 }

@@ -330,16 +330,6 @@ static double set_size(const lab_report *r)
     return lab_quick(r) ? 400 : SET;
 }
 
-/* How far the mean of the drawn batches' gradients is from that of the set, along it: in standard
-   errors. */
-static void check_unbiased(lab_report *r)
-{
-    const double most = stats_larger(lab_worst(r, "z_with"), lab_worst(r, "z_without"));
-    lab_check(r, most <= 5, "the gradient of a drawn batch is unbiased",
-              "largest of %lu errors: %.2f standard errors, at most 5",
-              (unsigned long)(4 * SIZES * lab_seeds(r, NOISE_NONE)), most);
-}
-
 static void judge_formula(lab_report *r, const lab_claim *c)
 {
     double worst = 0, worst_mean = 0;
@@ -391,14 +381,12 @@ static lab_numbers images_of(const lab_report *r, size_t norm, size_t k)
    errors. */
 static void fit(const lab_report *r, size_t norm, lab_numbers *images, lab_numbers *steps)
 {
-    lab_numbers y[BATCHES];
     size_t k, s;
-    for (k = 0; k < BATCHES; k++) y[k] = images_of(r, norm, k);
-    images->n = steps->n = y[0].n;
-    for (s = 0; s < y[0].n; s++) {
+    images->n = steps->n = lab_seeds(r, WORTH_OF(0, norm));
+    for (s = 0; s < images->n; s++) {
         double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;
         for (k = 0; k < BATCHES; k++) {
-            const double x = batches[k], of = y[k].of[s];
+            const double x = batches[k], of = lab_at(r, WORTH_OF(k, norm), s, "best_images", 0);
             if (!(of > 0)) continue;
             w += 1 / (of * of);
             wx += x / (of * of);
@@ -424,26 +412,13 @@ static lab_numbers noise_scale(const lab_report *r, size_t norm)
                     lab_all(r, NOISE_NONE + norm, "square", 0));
 }
 
-/* How far the fits are from the images, at most: means over seeds, relative. */
-static double misfit(const lab_report *r, size_t norm)
-{
-    lab_numbers images, steps;
-    double worst = 0;
-    size_t k;
-    fit(r, norm, &images, &steps);
-    for (k = 0; k < BATCHES; k++) {
-        const double measured = lab_average(images_of(r, norm, k));
-        worst = stats_larger(worst, fabs(fitted(images, steps, batches[k]) / measured - 1));
-    }
-    return worst;
-}
-
 static void judge_scale(lab_report *r, const lab_claim *c)
 {
-    const double least = batches[0], most = batches[BATCHES - 1];
+    const double least = batches[0], most = batches[LARGEST];
+    double off[2] = {0, 0}; /* the fits from the images, at most: means over seeds, relative */
     lab_numbers knee[2], noise[2];
     stats_finding v[2];
-    size_t norm, s;
+    size_t norm, k, s;
     for (norm = 0; norm < 2; norm++) {
         lab_numbers images, steps, decades;
         size_t inside = 0;
@@ -453,12 +428,16 @@ static void judge_scale(lab_report *r, const lab_claim *c)
         decades = lab_map(lab_calc(knee[norm], '/', noise[norm]), log10);
         for (s = 0; s < images.n; s++)
             inside += images.of[s] >= steps.of[s] * least && images.of[s] <= steps.of[s] * most;
+        for (k = 0; k < BATCHES; k++)
+            off[norm] = stats_larger(
+                off[norm],
+                fabs(fitted(images, steps, batches[k]) / lab_average(images_of(r, norm, k)) - 1));
         v[norm] = lab_within(decades, 0, 1);
         v[norm].size_met = stats_most(inside, images.n);
     }
     lab_verdict(r, c, stats_together(v, 2),
                 lab_format(r, "batches of 8 to 512; the fits are off by up to %.0f %% and %.0f %%",
-                           100 * misfit(r, 0), 100 * misfit(r, 1)),
+                           100 * off[0], 100 * off[1]),
                 "knee at %.0f, noise %.0f without; %.0f and %.0f with batch norm",
                 lab_average(knee[0]), lab_average(noise[0]), lab_average(knee[1]),
                 lab_average(noise[1]));
@@ -489,6 +468,7 @@ static void judge_cost(lab_report *r, const lab_claim *c)
 }
 
 /* clang-format off */
+#define IOFFE "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm"
 #define BIAS(size) {LAB_BELOW, NOISE_BATCH, .series = "train_bias", .at = size}
 static const lab_claim claims[] = {
     {"18b", "E|αg − αg_B|² is at most α²C/|B|, and equal to it with replacement",
@@ -507,12 +487,10 @@ static const lab_claim claims[] = {
      LAB_TRAINING, LAB_ALGEBRA, LAB_PARTS(BIAS(4), BIAS(16), BIAS(64), BIAS(256)),
      .say = "|bias|²/|g|² #1[%.3g], #2[%.3g], #3[%.3g], #4[%.3g] at 4, 16, 64, 256",
      .remark = "compared with the gradient of all 2000 images as one batch"},
-    {"18e", "The estimate of the gradient improves with the size of the batch",
-     "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm", "no numbers",
+    {"18e", "The estimate of the gradient improves with the size of the batch", IOFFE, "no numbers",
      "E|g−g_B|² falls from 16 to 64 to 256, paired over seeds, in the means by 16 ± 4 in all, both "
      "networks, as in training", "none", LAB_TRAINING, LAB_NEWS, judge_improves},
-    {"18f", "A larger batch needs fewer steps to the same loss",
-     "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm", "no numbers",
+    {"18f", "A larger batch needs fewer steps to the same loss", IOFFE, "no numbers",
      "steps at batch 512 below those at 8, and at most an eighth in the means, both networks",
      "none", LAB_TRAINING, LAB_SETTING,
      LAB_PARTS({LAB_LESS, WORTH_OF(LARGEST, 0), WORTH_OF(0, 0), .each = steps_of, .times = 8},
@@ -530,8 +508,7 @@ static const lab_claim claims[] = {
      "the batch at which steps and images are both twice their least: within a factor of 10 and "
      "within the batches tried, seed by seed, both networks", "none", LAB_TRAINING, LAB_SETTING,
      judge_scale},
-    {"18i", "A batch is cheaper than its examples one by one",
-     "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm",
+    {"18i", "A batch is cheaper than its examples one by one", IOFFE,
      "\"much more efficient\", by parallelism; no numbers", "exact, a count: in a batch of 64 an "
      "image takes at most a tenth of the words of memory that it takes alone, no norm, no cache",
      "none; the count was known when the criterion was written", LAB_ARITHMETIC, LAB_SETTING,
@@ -628,11 +605,11 @@ static void draw_pareto(lab_report *r, plot_panel *p, const lab_panel *panel)
         double x[BATCHES], y[BATCHES];
         for (k = 0; k < BATCHES; k++) {
             /* beside the line: right of one, below the other or left of its end */
-            const int end = k == BATCHES - 1;
+            const int end = k == LARGEST;
             const int align = !norm ? PLOT_LEFT : end ? PLOT_RIGHT : PLOT_CENTER | PLOT_BELOW;
+            const double aside = !norm ? 1.12 : end ? 0.88 : 1;
             x[k] = lab_average(lab_each(r, WORTH_OF(k, norm), steps_of));
             y[k] = lab_average(images_of(r, norm, k));
-            const double aside = !norm ? 1.12 : end ? 0.88 : 1;
             if (k % 2 == 0)
                 plot_text(p, x[k] * aside, y[k] * (norm && !end ? 0.93 : 1.05),
                           lab_format(r, "%.0f", batches[k]), align, PLOT_INK);
@@ -735,11 +712,14 @@ static const lab_page worth_page = {
 
 static int report(lab_report *r)
 {
+    const double most = stats_larger(lab_worst(r, "z_with"), lab_worst(r, "z_without"));
     size_t arm;
     for (arm = NOISE_NONE; arm <= NOISE_BATCH; arm++)
         printf("%s: C %s, |g|² %s\n", net_names[arm], lab_text(r, arm, "C", 0, 2),
                lab_text(r, arm, "square", 0, 3));
-    check_unbiased(r);
+    lab_check(r, most <= 5, "the gradient of a drawn batch is unbiased",
+              "largest of %lu errors: %.2f standard errors, at most 5",
+              (unsigned long)(4 * SIZES * lab_seeds(r, NOISE_NONE)), most);
     lab_judge(r);
     return lab_draw(r, &noise_page, noise_panels, LAB_COUNT(noise_panels)) ||
            lab_draw(r, &worth_page, worth_panels, LAB_COUNT(worth_panels));

@@ -414,8 +414,8 @@ static int ploti_log_steps(double lo, double hi, int most, double *at)
     return n;
 }
 
-/* At most `most` nice ticks in [lo, hi] to at[PLOTI_TICKS]: 1-2-5 steps; decades or powers of two on
-   log axes. Returns how many. */
+/* At most `most` nice ticks in [lo, hi] to at[PLOTI_TICKS]: 1-2-5 steps; decades or powers of two
+   on log axes. Returns how many. */
 static int ploti_nice_ticks(double lo, double hi, int scale, int most, double *at)
 {
     int n = 0, decade;

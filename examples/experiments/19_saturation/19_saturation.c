@@ -886,7 +886,6 @@ static const double steps[4] = {0, 200, 400, 600};
 static const char *const step_names[4] = {"0", "200", "400", "600"};
 #define LAYER_AXIS .row = 1, .x = "hidden layer", .x_range = {0.7, 6.3}, .grid = PLOT_GRID_Y
 
-/* clang-format off */
 static int page_numbers(lab_report *r)
 {
     static const lab_page page = {
@@ -1056,12 +1055,7 @@ static int report(lab_report *r)
     return page_maps(r) || page_numbers(r) || page_others(r) ? -1 : 0;
 }
 
-/* clang-format off */
-static const lab_program program = {
-    "19_saturation", NRM_VERSION,
-    "Does batch norm keep tanh out of saturation, and units from dying?",
-    "784-200x6-10 and 784-200-10 tanh, W ~ N(0, gain²/in), SGD with learning rate 0.1, batch "
-    LAB_TEXT(BATCH) ", " LAB_TEXT(TANH_STEPS) " steps",
-    2, LAB_USES_DATA, arms, ARMS, prepare, run, report, claims, LAB_COUNT(claims)};
-/* clang-format on */
-LAB_MAIN(program)
+LAB_PROGRAM("19_saturation", "Does batch norm keep tanh out of saturation, and units from dying?",
+            "784-200x6-10 and 784-200-10 tanh, W ~ N(0, gain²/in), SGD with learning rate 0.1, "
+            "batch " LAB_TEXT(BATCH) ", " LAB_TEXT(TANH_STEPS) " steps",
+            .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare)

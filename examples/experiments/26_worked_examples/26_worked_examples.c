@@ -770,7 +770,6 @@ static void draw_equalized(lab_report *r, plot_panel *p, const lab_panel *panel)
     plot_line(p, "the digit", share, share, i + 1, stairs);
 }
 
-/* clang-format off */
 #define ROWS .y_range = {0.4, 3.6}, .y_ticks = people_at, .y_names = column_name, \
     .y_count = COLUMNS, .grid = PLOT_GRID_X
 
@@ -917,13 +916,10 @@ static int report(lab_report *r)
            lab_draw(r, &scaling_page, scaling_panels, LAB_COUNT(scaling_panels)) ||
            lab_draw(r, &shift_page, shift_panels, LAB_COUNT(shift_panels));
 }
+/* clang-format on */
 
-static const lab_program program = {
-    "26_worked_examples", NRM_VERSION,
-    "What do the small examples say by which batch norm is explained?",
+LAB_PROGRAM(
+    "26_worked_examples", "What do the small examples say by which batch norm is explained?",
     "Ten people; one digit; a chain of three neurons; a product of five weights; a line fitted to "
     "a parabola; a unit that chases its inputs",
-    .revision = 4, .uses = LAB_USES_DATA, .arm = arms, .arms = ARMS, .run = run,
-    .report = report, .claim = claims, .claims = LAB_COUNT(claims)};
-/* clang-format on */
-LAB_MAIN(program)
+    .revision = 4, .uses = LAB_USES_DATA)

@@ -963,11 +963,10 @@ static int report(lab_report *r)
     return lab_draw(r, &first, said, LAB_COUNT(said)) ||
            lab_draw(r, &second, inputs, LAB_COUNT(inputs));
 }
+/* clang-format on */
 
-static const lab_program program = {
-    "32_exact_claims", NRM_VERSION, "What the sources state as facts, computed.",
+LAB_PROGRAM(
+    "32_exact_claims", "What the sources state as facts, computed.",
     "Skewed, correlated data, 64 examples of 12 features, no ε; bad batch: 784-100-100-10, ReLU, "
     "SGD with learning rate 0.1, batches of 128, at step 300",
-    .revision = 5, .uses = LAB_USES_DATA, .arm = arms, .arms = ARMS, .prepare = prepare,
-    .run = run, .report = report, .claim = claims, .claims = LAB_COUNT(claims), .look = look_of};
-LAB_MAIN(program)
+    .revision = 5, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)

@@ -114,7 +114,7 @@ static double worst_error(const problem *p, int method, double h)
     return fmax(worst / largest, 2e-17);
 }
 
-static int draw(const char *path, double h[], double error[METHODS][STEPS], uint64_t seed)
+static int draw(const char *path, double h[], double error[METHODS][STEPS], size_t seed)
 {
     const plot_style style[METHODS] = {plot_dotted(PLOT_BLACK), plot_solid(PLOT_BLUE),
                                        plot_dashed(PLOT_GREEN), plot_dashdot(PLOT_VERMILLION)};
@@ -127,8 +127,7 @@ static int draw(const char *path, double h[], double error[METHODS][STEPS], uint
     plot_title(f, "Checking a gradient: the error against the step");
     plot_subtitle(f, "Layer norm, 4 × 7 inputs, double precision. Largest error of the numerical "
                      "∂L/∂x, relative to the largest gradient.");
-    (void)snprintf(footer, sizeof footer, "02_gradcheck_curve --seed %llu",
-                   (unsigned long long)seed);
+    (void)snprintf(footer, sizeof footer, "02_gradcheck_curve --seed %zu", seed);
     plot_footer(f, footer);
     for (m = 0; m < METHODS; m++) plot_line(p, method_name[m], h, error[m], STEPS, style[m]);
     plot_hline(p, 2.220446049250313e-16, "precision of double", plot_thin(PLOT_GREY));
@@ -139,7 +138,7 @@ static int draw(const char *path, double h[], double error[METHODS][STEPS], uint
     return plot_finish(f, path);
 }
 
-static int write_table(const char *path, double h[], double error[METHODS][STEPS], uint64_t seed)
+static int write_table(const char *path, double h[], double error[METHODS][STEPS], size_t seed)
 {
     const char *columns[METHODS + 1] = {"h", "forward", "central", "richardson", "complex_step"};
     const csv_origin origin = {
@@ -160,20 +159,17 @@ static int write_table(const char *path, double h[], double error[METHODS][STEPS
 int main(int argc, char **argv)
 {
     static double h[STEPS], error[METHODS][STEPS];
+    const char *out = "build/figures";
     char png[1024], csv[1024];
-    cli_program program;
-    cli_options o;
+    size_t seed = 11;
     problem p;
-    int i, m, status;
-    cli_program_init(&program, "02_gradcheck_curve",
-                     "The error of a gradient check against its step size.",
-                     CLI_USES_SEED | CLI_USES_OUT | CLI_USES_CSV | CLI_USES_QUICK);
-    program.version = NRM_VERSION;
-    status = cli_parse(&o, &program, argc, argv);
+    int i, m, status, quick = 0; /* it is never long */
+    cli_option option[3] = {CLI_SEED(&seed), CLI_OUT(&out), CLI_QUICK(&quick)};
+    status = cli_parse("02_gradcheck_curve", "The error of a gradient check against its step size",
+                       option, 3, argc, argv);
+    if (status == CLI_RUN) status = cli_results(png, csv, sizeof png, "02_gradcheck_curve", out, 0);
     if (status != CLI_RUN) return status;
-    status = cli_results(png, csv, sizeof png, "02_gradcheck_curve", &o, 0); /* never long */
-    if (status != CLI_RUN) return status;
-    status = problem_make(&p, o.seed);
+    status = problem_make(&p, seed);
     if (status != NRM_OK) {
         fprintf(stderr, "%s\n", nrm_strerror(status));
         return 1;
@@ -188,7 +184,7 @@ int main(int argc, char **argv)
         }
         printf("%-38s %12.1e %12.1e\n", method_name[m], error[m][best], h[best]);
     }
-    if (draw(png, h, error, o.seed) || write_table(csv, h, error, o.seed)) return 1;
+    if (draw(png, h, error, seed) || write_table(csv, h, error, seed)) return 1;
     printf("wrote %s and its table\n", png);
     return 0;
 }

@@ -23,14 +23,13 @@
 
 #include "lab/cli.h"
 #include "lab/csv.h"
-#include "lab/jobs.h"
 #include "plot/plot.h"
 #include "lab/stats.h"
 
 enum { POINTS = 400, WIDTH = 16, DEPTH = 4, ARMS = 2, GRID = 480, SEEDS_MAX = 20 };
 enum { EPOCHS_MAX = 1000 };
-#define EPOCH_SECONDS 0.0004 /* of one training, about */
-#define HALF 1.3             /* the picture shows the square of this half width */
+#define RATE 0.1
+#define HALF 1.3 /* the picture shows the square of this half width */
 
 static const char *const arm_name[ARMS] = {"no norm", "batch norm"};
 static const plot_color arm_color[ARMS] = {PLOT_VERMILLION, PLOT_BLUE};
@@ -42,19 +41,28 @@ typedef struct run {             /* what one training leaves */
 } run;
 
 typedef struct experiment {
-    const cli_options *o;
-    run *runs; /* [seeds][ARMS], shared with the jobs */
+    size_t seed, seeds, epochs, batch;
+    int quick;
+    run runs[SEEDS_MAX][ARMS];
 } experiment;
+
+typedef struct spiral { /* the points of a training_set */
+    nrm_real x[2 * POINTS];
+    int labels[POINTS];
+} spiral;
 
 /* Two spiral arms with noise, equally dense everywhere; the second arm is the first one turned by
    half a turn. Radius and angle grow together. The directions come from turning a vector by a small
    angle again and again, so that the points are the same with every C library. */
-static void fill_spiral(training_set *set, nrm_rng *rng)
+static training_set make_spiral(spiral *points, uint64_t seed)
 {
     enum { TURNS = 1000 };
     const double step_cos = 0.99995487533938, step_sin = 0.00949985710481; /* of 9.5/1000 radians */
     double c[TURNS], s[TURNS];
+    const training_set set = {points->x, points->labels, POINTS, 2};
+    nrm_rng rng;
     size_t i;
+    nrm_rng_seed(&rng, seed, TRAINING_STREAM_DATA);
     c[0] = 1;
     s[0] = 0;
     for (i = 1; i < TURNS; i++) {
@@ -62,32 +70,16 @@ static void fill_spiral(training_set *set, nrm_rng *rng)
         s[i] = s[i - 1] * step_cos + c[i - 1] * step_sin;
     }
     for (i = 0; i < POINTS; i++) {
-        const double radius = sqrt((double)draw_uniform(rng)), side = i % 2 ? -1 : 1;
+        const double radius = sqrt((double)draw_uniform(&rng)), side = i % 2 ? -1 : 1;
         const size_t k = (size_t)(radius * TURNS);
-        set->x[2 * i] = (nrm_real)(side * radius * c[k] + 0.03 * (double)draw_normal(rng));
-        set->x[2 * i + 1] = (nrm_real)(side * radius * s[k] + 0.03 * (double)draw_normal(rng));
-        set->labels[i] = (int)(i % 2);
+        points->x[2 * i] = (nrm_real)(side * radius * c[k] + 0.03 * (double)draw_normal(&rng));
+        points->x[2 * i + 1] = (nrm_real)(side * radius * s[k] + 0.03 * (double)draw_normal(&rng));
+        points->labels[i] = (int)(i % 2);
     }
+    return set;
 }
 
-static int make_spiral(training_set *set, uint64_t seed)
-{
-    nrm_rng rng;
-    memset(set, 0, sizeof *set);
-    set->x = (nrm_real *)malloc(POINTS * 2 * sizeof *set->x);
-    set->labels = (int *)malloc(POINTS * sizeof *set->labels);
-    if (!set->x || !set->labels) {
-        training_set_free(set);
-        return -1;
-    }
-    set->n = POINTS;
-    set->features = 2;
-    nrm_rng_seed(&rng, seed, TRAINING_STREAM_DATA);
-    fill_spiral(set, &rng);
-    return 0;
-}
-
-static nrm_mlp *make_net(int arm, const cli_options *o, uint64_t seed, void **block)
+static nrm_mlp *make_net(int arm, const experiment *e, uint64_t seed, void **block)
 {
     nrm_mlp_layer layer[DEPTH + 1];
     nrm_mlp_spec spec =
@@ -96,9 +88,9 @@ static nrm_mlp *make_net(int arm, const cli_options *o, uint64_t seed, void **bl
     for (l = 0; l < DEPTH; l++) layer[l].bias = 1;
     layer[DEPTH].width = 2;
     spec.inputs = 2;
-    spec.max_batch = o->batch > GRID ? o->batch : GRID;
+    spec.max_batch = e->batch > GRID ? e->batch : GRID;
     spec.seed = seed;
-    spec.lr = (nrm_real)o->lr;
+    spec.lr = (nrm_real)RATE;
     return training_net(&spec, block);
 }
 
@@ -119,14 +111,14 @@ static int map_regions(nrm_mlp *net, double *regions)
     return status;
 }
 
-static int train(nrm_mlp *net, run *out, const training_set *set, const cli_options *o,
-                 uint64_t seed, volatile size_t *done)
+static int train(nrm_mlp *net, run *out, const training_set *set, const experiment *e,
+                 uint64_t seed)
 {
     training_order order;
     size_t epoch;
     int status = NRM_OK;
-    if (training_order_start(&order, set->n, o->batch, 2, seed)) return -1;
-    for (epoch = 0; epoch < o->epochs && status >= 0; epoch++) {
+    if (training_order_start(&order, set->n, e->batch, 2, seed)) return -1;
+    for (epoch = 0; epoch < e->epochs && status >= 0; epoch++) {
         double sum = 0;
         while (status >= 0 && training_next(&order, set)) {
             nrm_acc loss = 0;
@@ -134,30 +126,24 @@ static int train(nrm_mlp *net, run *out, const training_set *set, const cli_opti
             sum += (double)loss * (double)order.count;
         }
         out->loss[epoch] = sum / (double)set->n;
-        *done = epoch + 1;
     }
     training_order_free(&order);
-    return status < 0 ? -1 : 0;
+    return status;
 }
 
-static int job(void *context, size_t index, volatile size_t *done)
+static int run_one(experiment *e, size_t s, int arm)
 {
-    experiment *e = (experiment *)context;
-    const uint64_t seed = e->o->seed + index / ARMS;
-    run *out = &e->runs[index];
-    training_set set, fresh;
-    void *block = NULL;
-    nrm_mlp *net = make_net((int)(index % ARMS), e->o, seed, &block);
+    const uint64_t seed = e->seed + s;
+    run *out = &e->runs[s][arm];
+    spiral points, others;
+    const training_set set = make_spiral(&points, seed), fresh = make_spiral(&others, ~seed);
+    void *block;
+    nrm_mlp *net = make_net(arm, e, seed, &block);
     nrm_acc accuracy = 0;
-    int failed = net == NULL;
-    memset(&set, 0, sizeof set);
-    memset(&fresh, 0, sizeof fresh);
-    failed = failed || make_spiral(&set, seed) || make_spiral(&fresh, ~seed) ||
-             train(net, out, &set, e->o, seed, done) || map_regions(net, out->regions) < 0 ||
-             nrm_mlp_eval(net, NULL, &accuracy, fresh.x, fresh.labels, fresh.n) < 0;
+    const int failed = !net || train(net, out, &set, e, seed) < 0 ||
+                       map_regions(net, out->regions) < 0 ||
+                       nrm_mlp_eval(net, NULL, &accuracy, fresh.x, fresh.labels, fresh.n) < 0;
     out->accuracy = (double)accuracy;
-    training_set_free(&set);
-    training_set_free(&fresh);
     free(block);
     return failed;
 }
@@ -166,18 +152,18 @@ static stats_summary loss_over_seeds(const experiment *e, int arm, size_t epoch)
 {
     double value[SEEDS_MAX];
     size_t s;
-    for (s = 0; s < e->o->seeds; s++) value[s] = e->runs[s * ARMS + (size_t)arm].loss[epoch];
-    return stats_describe(value, e->o->seeds);
+    for (s = 0; s < e->seeds; s++) value[s] = e->runs[s][arm].loss[epoch];
+    return stats_describe(value, e->seeds);
 }
 
 /* Mean and standard deviation over the seeds, epoch by epoch. */
 static void losses_over_seeds(const experiment *e, int arm, double *mean, double *sd)
 {
     size_t epoch;
-    for (epoch = 0; epoch < e->o->epochs; epoch++) {
+    for (epoch = 0; epoch < e->epochs; epoch++) {
         const stats_summary s = loss_over_seeds(e, arm, epoch);
         mean[epoch] = s.mean;
-        sd[epoch] = e->o->seeds > 1 ? s.sd : 0;
+        sd[epoch] = e->seeds > 1 ? s.sd : 0;
     }
 }
 
@@ -185,14 +171,14 @@ static stats_summary accuracy_over_seeds(const experiment *e, int arm)
 {
     double value[SEEDS_MAX];
     size_t s;
-    for (s = 0; s < e->o->seeds; s++) value[s] = e->runs[s * ARMS + (size_t)arm].accuracy;
-    return stats_describe(value, e->o->seeds);
+    for (s = 0; s < e->seeds; s++) value[s] = e->runs[s][arm].accuracy;
+    return stats_describe(value, e->seeds);
 }
 
 static void draw_regions(plot_figure *f, const experiment *e, const training_set *set, int arm)
 {
     const plot_color colors[2] = {PLOT_ORANGE, PLOT_SKY};
-    const run *r = &e->runs[arm];
+    const run *r = &e->runs[0][arm];
     double x[POINTS], y[POINTS];
     char heading[80];
     plot_panel *p =
@@ -220,7 +206,6 @@ static void draw_regions(plot_figure *f, const experiment *e, const training_set
 static int draw(const experiment *e, const training_set *set, const char *path)
 {
     static double epoch[EPOCHS_MAX], mean[EPOCHS_MAX], sd[EPOCHS_MAX];
-    const cli_options *o = e->o;
     const double widths[3] = {1, 1, 1.15};
     plot_figure *f = plot_new(1600, 680);
     plot_panel *p;
@@ -231,23 +216,22 @@ static int draw(const experiment *e, const training_set *set, const char *path)
     (void)snprintf(text, sizeof text,
                    "%s2-16-16-16-16-2, tanh, SGD, learning rate %g, %zu of %d points a step. "
                    "Regions: first seed. Loss: mean ± 1 sd, %zu seed%s.",
-                   cli_quick_note(o->quick), o->lr, o->batch, (int)POINTS, o->seeds,
-                   o->seeds == 1 ? "" : "s");
+                   cli_quick_note(e->quick), RATE, e->batch, (int)POINTS, e->seeds,
+                   e->seeds == 1 ? "" : "s");
     plot_subtitle(f, text);
-    (void)snprintf(text, sizeof text,
-                   "03_spiral --seed %llu --seeds %zu --epochs %zu --batch %zu --lr %g",
-                   (unsigned long long)o->seed, o->seeds, o->epochs, o->batch, o->lr);
+    (void)snprintf(text, sizeof text, "03_spiral --seed %zu --seeds %zu --epochs %zu --batch %zu",
+                   e->seed, e->seeds, e->epochs, e->batch);
     plot_footer(f, text);
     plot_widths(f, widths, 3);
     for (arm = 0; arm < ARMS; arm++) draw_regions(f, e, set, arm);
     p = plot_place(f, .col = 2, .heading = "training loss", .x = "epoch", .y = "cross-entropy",
                    .y_range = {0, 0.8});
-    for (i = 0; i < o->epochs; i++) epoch[i] = (double)(i + 1);
+    for (i = 0; i < e->epochs; i++) epoch[i] = (double)(i + 1);
     for (arm = 0; arm < ARMS; arm++) {
         plot_style style = plot_solid(arm_color[arm]);
         if (arm == 0) style.dash = PLOT_DASHED;
         losses_over_seeds(e, arm, mean, sd);
-        plot_mean_band(p, arm_name[arm], epoch, mean, sd, o->epochs, style);
+        plot_mean_band(p, arm_name[arm], epoch, mean, sd, e->epochs, style);
     }
     return plot_finish(f, path);
 }
@@ -256,21 +240,19 @@ static int write_table(const experiment *e, const char *path)
 {
     static double mean[ARMS][EPOCHS_MAX], sd[ARMS][EPOCHS_MAX];
     const char *columns[5] = {"epoch", "none_mean", "none_sd", "batch_mean", "batch_sd"};
-    const csv_origin origin = {.program = "03_spiral",
-                               .version = NRM_VERSION,
-                               .first_seed = e->o->seed,
-                               .seeds = e->o->seeds};
+    const csv_origin origin = {
+        .program = "03_spiral", .version = NRM_VERSION, .first_seed = e->seed, .seeds = e->seeds};
     csv_table t;
     size_t i;
     int arm;
     csv_begin(&t);
     csv_note_origin(&t, &origin);
-    csv_note(&t, "mode", e->o->quick ? "quick" : "full");
-    csv_note_real(&t, "lr", e->o->lr);
-    csv_note_real(&t, "batch", (double)e->o->batch);
+    csv_note(&t, "mode", e->quick ? "quick" : "full");
+    csv_note_real(&t, "lr", RATE);
+    csv_note_real(&t, "batch", (double)e->batch);
     csv_columns(&t, columns, 5);
     for (arm = 0; arm < ARMS; arm++) losses_over_seeds(e, arm, mean[arm], sd[arm]);
-    for (i = 0; i < e->o->epochs; i++) {
+    for (i = 0; i < e->epochs; i++) {
         csv_real(&t, (double)i + 1);
         for (arm = 0; arm < ARMS; arm++) {
             csv_real(&t, mean[arm][i]);
@@ -281,89 +263,53 @@ static int write_table(const experiment *e, const char *path)
     return csv_finish(&t, path);
 }
 
-static int run_all(experiment *e)
-{
-    const size_t count = e->o->seeds * ARMS;
-    cli_progress progress;
-    const jobs_plan plan = {.count = count,
-                            .processes = e->o->threads,
-                            .job = job,
-                            .context = e,
-                            .tick = cli_progress_tick,
-                            .tick_context = &progress};
-    char err[JOBS_ERR_MAX];
-    int failed;
-    cli_progress_start(&progress, "spiral", "epochs", count * e->o->epochs, e->o->quiet);
-    failed = jobs_run(&plan, err);
-    cli_progress_end(&progress);
-    if (failed) fprintf(stderr, "%s\n", err);
-    return failed;
-}
-
 static void print_results(const experiment *e)
 {
     int arm;
     printf("%-12s %22s  %22s\n", "network", "loss, last epoch", "accuracy, fresh points");
     for (arm = 0; arm < ARMS; arm++) {
-        const stats_summary l = loss_over_seeds(e, arm, e->o->epochs - 1);
+        const stats_summary l = loss_over_seeds(e, arm, e->epochs - 1);
         const stats_summary a = accuracy_over_seeds(e, arm);
         printf("%-12s %12.4f ± %7.4f  %12.4f ± %7.4f\n", arm_name[arm], l.mean, l.sd, a.mean, a.sd);
     }
 }
 
-static int parse(cli_options *o, int argc, char **argv)
+static int parse(experiment *e, const char **out, int argc, char **argv)
 {
-    cli_program program;
-    int status;
-    cli_program_init(&program, "03_spiral",
-                     "Two spiral arms learnt with and without batch norm: a first picture.",
-                     CLI_USES_ALL & ~CLI_USES_DATA);
-    program.version = NRM_VERSION;
-    program.defaults.epochs = 250;
-    program.defaults.batch = 100;
-    program.defaults.lr = 0.1;
-    program.most_seeds = SEEDS_MAX;
-    program.most_epochs = EPOCHS_MAX;
-    program.least_batch = 2;
-    program.most_batch = POINTS;
-    status = cli_parse(o, &program, argc, argv);
-    if (status != CLI_RUN) return status;
-    if (o->quick && !(o->given & CLI_USES_EPOCHS)) o->epochs = 20;
-    if (o->quick && !(o->given & CLI_USES_SEEDS)) o->seeds = 2;
-    if (POINTS % o->batch == 1) {
-        fprintf(stderr, "03_spiral: --batch %zu leaves a single point of %d for the last batch\n",
-                o->batch, (int)POINTS);
-        return CLI_EXIT_USAGE;
-    }
-    return CLI_RUN;
+    cli_option option[] = {
+        {"epochs", "N", "passes over the points", CLI_WHOLE, &e->epochs, 1, EPOCHS_MAX, 0},
+        {"batch", "N", "points of a step", CLI_WHOLE, &e->batch, 2, POINTS, 0},
+        CLI_SEED(&e->seed),
+        CLI_SEEDS(&e->seeds, SEEDS_MAX),
+        CLI_OUT(out),
+        CLI_QUICK(&e->quick)};
+    const int status = cli_parse("03_spiral", "Two spiral arms learnt with and without batch norm",
+                                 option, sizeof option / sizeof *option, argc, argv);
+    if (e->quick && !option[0].given) e->epochs = 20;
+    if (e->quick && !option[3].given) e->seeds = 2;
+    if (POINTS % e->batch != 1) return status;
+    fprintf(stderr, "03_spiral: --batch %zu leaves a single point of %d for the last batch\n",
+            e->batch, (int)POINTS);
+    return CLI_EXIT_USAGE;
 }
 
 int main(int argc, char **argv)
 {
+    static experiment e = {.seed = 11, .seeds = 5, .epochs = 250, .batch = 100};
+    const char *out = "build/figures";
     char png[1024], csv[1024];
+    spiral points;
     training_set set;
-    cli_options o;
-    experiment e;
-    int failed = 1, status = parse(&o, argc, argv);
+    size_t s;
+    int arm, status = parse(&e, &out, argc, argv);
+    if (status == CLI_RUN) status = cli_results(png, csv, sizeof png, "03_spiral", out, e.quick);
     if (status != CLI_RUN) return status;
-    if (o.plan) {
-        const double seconds = EPOCH_SECONDS * (double)(o.seeds * ARMS * o.epochs);
-        return cli_print_plan("03_spiral", &o, o.seeds * ARMS, o.seeds * ARMS, seconds, seconds);
-    }
-    status = cli_results(png, csv, sizeof png, "03_spiral", &o, o.quick);
-    if (status != CLI_RUN) return status;
-    e.o = &o;
-    e.runs = (run *)jobs_alloc(o.seeds * ARMS * sizeof *e.runs);
-    if (!e.runs || make_spiral(&set, o.seed)) {
-        fprintf(stderr, "03_spiral: out of memory\n");
-        return 1;
-    }
-    if (!run_all(&e)) {
-        print_results(&e);
-        failed = draw(&e, &set, png) || write_table(&e, csv);
-        if (!failed) printf("wrote %s and its table\n", png);
-    }
-    training_set_free(&set);
-    jobs_free(e.runs, o.seeds * ARMS * sizeof *e.runs);
-    return failed ? 1 : 0;
+    for (s = 0; s < e.seeds; s++)
+        for (arm = 0; arm < ARMS; arm++)
+            if (run_one(&e, s, arm)) return 1;
+    set = make_spiral(&points, e.seed);
+    print_results(&e);
+    if (draw(&e, &set, png) || write_table(&e, csv)) return 1;
+    printf("wrote %s and its table\n", png);
+    return 0;
 }

@@ -51,14 +51,10 @@ static int draw(const dataset *d, const unsigned char *sheet, const char *path)
 static int write_table(const dataset *d, const size_t *count, const char *path)
 {
     const char *columns[2] = {"digit", "training_images"};
-    csv_origin origin;
+    const csv_origin origin = {
+        .program = NAME, .version = NRM_VERSION, .data = d->name, .data_hash = d->hash};
     csv_table t;
     int i;
-    memset(&origin, 0, sizeof origin);
-    origin.program = NAME;
-    origin.version = NRM_VERSION;
-    origin.data = d->name;
-    origin.data_hash = d->hash;
     csv_begin(&t);
     csv_note_origin(&t, &origin);
     csv_columns(&t, columns, 2);
@@ -74,19 +70,16 @@ int main(int argc, char **argv)
 {
     static unsigned char sheet[SHOWN * DATASET_PIXELS];
     size_t count[DATASET_CLASSES];
+    const char *out = "build/figures", *data = NULL;
     char png[1024], csv[1024], err[DATASET_ERR_MAX];
-    cli_program program;
-    cli_options o;
     dataset d;
-    int failed, status;
-    cli_program_init(&program, NAME, "A contact sheet of the digits that the examples train on.",
-                     CLI_USES_DATA | CLI_USES_OUT | CLI_USES_CSV | CLI_USES_QUICK);
-    program.version = NRM_VERSION;
-    status = cli_parse(&o, &program, argc, argv);
+    int failed, status, quick = 0; /* it is never long */
+    cli_option option[3] = {CLI_DATA(&data), CLI_OUT(&out), CLI_QUICK(&quick)};
+    status = cli_parse(NAME, "A contact sheet of the digits that the examples train on", option, 3,
+                       argc, argv);
+    if (status == CLI_RUN) status = cli_results(png, csv, sizeof png, NAME, out, 0);
     if (status != CLI_RUN) return status;
-    status = cli_results(png, csv, sizeof png, NAME, &o, 0); /* never long */
-    if (status != CLI_RUN) return status;
-    if (dataset_load(&d, o.data, 1, 0, 0, err)) {
+    if (dataset_load(&d, data, 1, 0, 0, err)) {
         fprintf(stderr, NAME ": %s\n", err);
         return 1;
     }

@@ -221,17 +221,14 @@ int main(int argc, char **argv)
 {
     static const double radius[RINGS] = {1.2, 2.4, 3.8};
     static spot ring[RINGS][SPOKES];
+    const char *out = "build/figures";
     char png[1024], csv[1024];
-    cli_program program;
-    cli_options o;
     double mean = 0, along = 0;
-    int i, k, j, status;
-    cli_program_init(&program, "05_projection", "Batch norm of three values as a projection.",
-                     CLI_USES_OUT | CLI_USES_CSV | CLI_USES_QUICK);
-    program.version = NRM_VERSION;
-    status = cli_parse(&o, &program, argc, argv);
-    if (status != CLI_RUN) return status;
-    status = cli_results(png, csv, sizeof png, "05_projection", &o, 0); /* never long */
+    int i, k, j, status, quick = 0; /* it is never long */
+    cli_option option[2] = {CLI_OUT(&out), CLI_QUICK(&quick)};
+    status = cli_parse("05_projection", "Batch norm of three values as a projection", option, 2,
+                       argc, argv);
+    if (status == CLI_RUN) status = cli_results(png, csv, sizeof png, "05_projection", out, 0);
     if (status != CLI_RUN) return status;
     for (k = 0; k < RINGS; k++)
         for (i = 0; i < SPOKES; i++) {

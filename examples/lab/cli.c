@@ -6,349 +6,119 @@
 #include "csv.h"
 #include "files.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define CLII_STANDARD 12
-#define CLII_MESSAGE_MAX 800
-
-/* ---- the options as one table ---- */
-
-/* The options that all programs share, with the limits of this one; entry i belongs to the bit i of
-   CLI_USES_... */
-static void clii_make_standard(cli_option *table, const cli_program *program, cli_options *o)
-{
-    const double seeds = program->most_seeds ? (double)program->most_seeds : 1000;
-    const double epochs = program->most_epochs ? (double)program->most_epochs : 1e6;
-    const double least = program->least_batch ? (double)program->least_batch : 1;
-    const double most = program->most_batch ? (double)program->most_batch : 1e6;
-    const char *out = program->out ? program->out : "folder or file of the picture";
-    const cli_option standard[CLII_STANDARD] = {
-        {"seed", "N", "first random seed", CLI_U64, &o->seed, 0, 0, 0},
-        {"seeds", "N", "number of seeds", CLI_COUNT, &o->seeds, 1, seeds, 0},
-        {"epochs", "N", "passes over the data", CLI_COUNT, &o->epochs, 1, epochs, 0},
-        {"batch", "N", "examples of a step", CLI_COUNT, &o->batch, least, most, 0},
-        {"lr", "X", "learning rate", CLI_REAL, &o->lr, 1e-12, 1e6, 0},
-        {"data", "DIR", "folder of MNIST, or \"synthetic\"", CLI_TEXT, &o->data, 0, 0, 0},
-        {"out", "PATH", out, CLI_TEXT, &o->out, 0, 0, 0},
-        {"csv", "PATH", "folder or file of the table", CLI_TEXT, &o->csv, 0, 0, 0},
-        {"quick", "", "a small run, to see that it works", CLI_FLAG, &o->quick, 0, 0, 0},
-        {"quiet", "", "no progress on the terminal", CLI_FLAG, &o->quiet, 0, 0, 0},
-        {"threads", "N", "processes at once, 0: one for each processor", CLI_INT, &o->threads, 0,
-         256, 0},
-        {"plan", "", "only say what would run, and how long", CLI_FLAG, &o->plan, 0, 0, 0}};
-    memcpy(table, standard, sizeof standard);
-}
-
-void cli_program_init(cli_program *program, const char *name, const char *purpose, unsigned uses)
-{
-    memset(program, 0, sizeof *program);
-    program->name = name;
-    program->purpose = purpose;
-    program->uses = uses;
-    program->defaults.seed = 11;
-    program->defaults.seeds = 5;
-    program->defaults.epochs = 1;
-    program->defaults.batch = 128;
-    program->defaults.lr = 0.1;
-    program->defaults.out = "build/figures";
-}
-
 /* ---- help ---- */
-
-/* Prints "(default ...)", if there is one to speak of. */
-static void clii_print_default(const cli_option *option)
-{
-    char number[CSV_NUMBER_MAX];
-    const char *text;
-    switch (option->kind) {
-    case CLI_FLAG:
-        return;
-    case CLI_COUNT:
-        printf(" (default %zu)", *(const size_t *)option->value);
-        return;
-    case CLI_U64:
-        printf(" (default %llu)", (unsigned long long)*(const uint64_t *)option->value);
-        return;
-    case CLI_INT:
-        printf(" (default %d)", *(const int *)option->value);
-        return;
-    case CLI_REAL:
-        printf(" (default %s)", csv_format(number, *(const double *)option->value));
-        return;
-    case CLI_TEXT:
-        text = *(const char *const *)option->value;
-        if (text) printf(" (default %s)", text);
-        return;
-    }
-}
 
 static void clii_print_option(const cli_option *option)
 {
-    char left[80];
-    (void)snprintf(left, sizeof left, "--%s %s", option->name,
-                   option->kind == CLI_FLAG ? "" : option->placeholder);
+    char left[80], number[CSV_NUMBER_MAX];
+    const char *text;
+    (void)snprintf(left, sizeof left, "--%s %s", option->name, option->placeholder);
     printf("  %-22s  %s", left, option->help);
-    clii_print_default(option);
+    switch (option->kind) {
+    case CLI_FLAG:
+        break;
+    case CLI_WHOLE:
+        printf(" (default %zu)", *(const size_t *)option->value);
+        break;
+    case CLI_REAL:
+        printf(" (default %s)", csv_format(number, *(const double *)option->value));
+        break;
+    case CLI_TEXT:
+        text = *(const char *const *)option->value;
+        if (text) printf(" (default %s)", text);
+        break;
+    }
     printf("\n");
-}
-
-static void clii_print_help(const cli_program *program, const cli_option *standard)
-{
-    size_t i;
-    printf("%s: %s\n\nusage: %s [options]\n\n", program->name, program->purpose, program->name);
-    for (i = 0; i < program->own_count; i++) clii_print_option(&program->own[i]);
-    for (i = 0; i < CLII_STANDARD; i++)
-        if (program->uses >> i & 1u) clii_print_option(&standard[i]);
-    printf("  %-22s  this text\n  %-22s  the version\n", "--help", "--version");
-    printf("\nexample: ");
-    if (program->example)
-        printf("%s\n", program->example);
-    else
-        printf("%s%s%s\n", program->name, program->uses & CLI_USES_QUICK ? " --quick" : "",
-               program->uses & CLI_USES_SEED ? " --seed 3" : "");
-}
-
-/* A full disk or a closed pipe shows only when the text leaves the buffer. */
-static int clii_finish_stdout(const cli_program *program)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout)) return CLI_EXIT_OK;
-    fprintf(stderr, "%s: cannot write to stdout\n", program->name);
-    return CLI_EXIT_ERROR;
 }
 
 /* ---- parsing ---- */
 
-/* Says "NAME: ..." in one line, whatever the user typed, and returns CLI_EXIT_USAGE. */
-static int clii_complain(const cli_program *program, const char *what, const char *option,
-                         const char *rest, const char *value)
+/* Takes the value of an option. Returns 0, or -1 with the reason in err. */
+static int clii_store(const cli_option *option, const char *value, char *err)
 {
-    char line[CLII_MESSAGE_MAX], *c;
-    (void)snprintf(line, sizeof line, "%s: %s%.100s%s%.100s", program->name, what, option, rest,
-                   value);
-    for (c = line; *c; c++)
-        if ((unsigned char)*c < 32 || *c == 127) *c = '?';
-    fprintf(stderr, "%s\n", line);
-    return CLI_EXIT_USAGE;
-}
-
-static int clii_out_of_range(const cli_program *program, const cli_option *option,
-                             const char *value)
-{
-    char range[160], low[CSV_NUMBER_MAX], high[CSV_NUMBER_MAX];
-    if (option->min < option->max)
-        (void)snprintf(range, sizeof range, ": must be from %s to %s, not ",
-                       csv_format(low, option->min), csv_format(high, option->max));
-    else
-        (void)snprintf(range, sizeof range, ": too small or too large: ");
-    return clii_complain(program, "option --", option->name, range, value);
-}
-
-/* Is the whole text digits, perhaps behind a minus sign? */
-static int clii_is_whole(const char *text)
-{
-    const char *digits = *text == '-' ? text + 1 : text;
-    return *digits && strspn(digits, "0123456789") == strlen(digits);
-}
-
-static int clii_in_range(const cli_option *option, double x)
-{
-    return !(option->min < option->max) || (x >= option->min && x <= option->max);
-}
-
-/* Stores a whole number >= 0. */
-static int clii_store_unsigned(const cli_program *program, const cli_option *option,
-                               const char *value)
-{
-    const unsigned long long most = option->kind == CLI_COUNT ? (size_t)-1 : UINT64_MAX;
-    unsigned long long x;
-    errno = 0;
-    x = strtoull(value, NULL, 10);
-    if (*value == '-' || errno != 0 || x > most || !clii_in_range(option, (double)x))
-        return clii_out_of_range(program, option, value);
-    if (option->kind == CLI_COUNT)
+    char low[CSV_NUMBER_MAX], high[CSV_NUMBER_MAX];
+    const int whole = option->kind == CLI_WHOLE;
+    double x;
+    if (!value || !*value) return files_fail(err, "option --%s needs a value", option->name);
+    if (option->kind == CLI_TEXT) {
+        *(const char **)option->value = value;
+        return 0;
+    }
+    if (csv_read_number(value, &x) || (whole && value[strspn(value, "0123456789")]))
+        return files_fail(err, "option --%s: not a %snumber: %.100s", option->name,
+                          whole ? "whole " : "", value);
+    if (!(x >= option->min && x <= option->max))
+        return files_fail(err, "option --%s: must be from %s to %s, not %.100s", option->name,
+                          csv_format(low, option->min), csv_format(high, option->max), value);
+    if (whole)
         *(size_t *)option->value = (size_t)x;
     else
-        *(uint64_t *)option->value = (uint64_t)x;
-    return CLI_RUN;
-}
-
-static int clii_store_int(const cli_program *program, const cli_option *option, const char *value)
-{
-    long x;
-    errno = 0;
-    x = strtol(value, NULL, 10);
-    if (errno != 0 || x < INT_MIN || x > INT_MAX || !clii_in_range(option, (double)x))
-        return clii_out_of_range(program, option, value);
-    *(int *)option->value = (int)x;
-    return CLI_RUN;
-}
-
-static int clii_store(const cli_program *program, const cli_option *option, const char *value)
-{
-    double x;
-    switch (option->kind) {
-    case CLI_FLAG:
-        *(int *)option->value = 1;
-        return CLI_RUN;
-    case CLI_TEXT:
-        *(const char **)option->value = value;
-        return CLI_RUN;
-    case CLI_REAL:
-        if (csv_read_number(value, &x) != 0 || isnan(x) || isinf(x))
-            return clii_complain(program, "option --", option->name, ": not a number: ", value);
-        if (!clii_in_range(option, x)) return clii_out_of_range(program, option, value);
         *(double *)option->value = x;
-        return CLI_RUN;
-    case CLI_COUNT:
-    case CLI_U64:
-    case CLI_INT:
-        break;
-    }
-    if (!clii_is_whole(value))
-        return clii_complain(program, "option --", option->name, ": not a whole number: ", value);
-    return option->kind == CLI_INT ? clii_store_int(program, option, value)
-                                   : clii_store_unsigned(program, option, value);
+    return 0;
 }
 
-/* The option named by the first n characters, in the program's own table or the common one. An
-   own option may hide a common one. */
-static cli_option *clii_find(cli_program *program, cli_option *standard, const char *name, size_t n)
+/* Takes the option argv[*i], and its value behind it. Returns 0, or -1 with the reason in err. */
+static int clii_take(cli_option *option, size_t options, int argc, char **argv, int *i, char *err)
 {
-    size_t i;
-    for (i = 0; i < program->own_count + CLII_STANDARD; i++) {
-        cli_option *option =
-            i < program->own_count ? &program->own[i] : &standard[i - program->own_count];
-        if (strlen(option->name) == n && memcmp(option->name, name, n) == 0) return option;
-    }
-    return NULL;
-}
-
-/* Handles the option argv[*i], and its value behind it. Returns as cli_parse does. */
-static int clii_parse_one(cli_options *o, cli_program *program, cli_option *standard, int argc,
-                          char **argv, int *i)
-{
-    const char *name = argv[*i] + 2, *value = strchr(name, '=');
-    cli_option *option =
-        clii_find(program, standard, name, value ? (size_t)(value - name) : strlen(name));
-    size_t index;
-    if (!option) return clii_complain(program, "unknown option ", argv[*i], "; try --help", "");
-    index = option >= standard && option < standard + CLII_STANDARD ? (size_t)(option - standard)
-                                                                    : CLII_STANDARD;
-    if (index < CLII_STANDARD && !(program->uses >> index & 1u))
-        return clii_complain(program, "option --", option->name, " does not apply here; try --help",
-                             "");
-    if (option->kind == CLI_FLAG) {
-        if (value) return clii_complain(program, "option --", option->name, " takes no value", "");
-    } else if (value) {
-        value++;
-    } else if (*i + 1 < argc && strncmp(argv[*i + 1], "--", 2) != 0) {
-        value = argv[++*i];
-    }
-    if (option->kind != CLI_FLAG && (!value || !*value))
-        return clii_complain(program, "option --", option->name, " needs a value", "");
+    const char *word = argv[*i], *name = word + 2, *value = NULL;
+    const size_t n = strcspn(word, "=");
+    size_t k = 0;
+    if (strncmp(word, "--", 2) != 0)
+        return files_fail(err, "unexpected argument %.100s; try --help", word);
+    while (k < options &&
+           (strlen(option[k].name) != n - 2 || memcmp(option[k].name, name, n - 2) != 0))
+        k++;
+    if (k == options) return files_fail(err, "unknown option %.100s; try --help", word);
+    option += k;
     option->given = 1;
-    if (index < CLII_STANDARD) o->given |= 1u << index;
-    return clii_store(program, option, value);
+    if (option->kind == CLI_FLAG) {
+        *(int *)option->value = 1;
+        return word[n] ? files_fail(err, "option --%s takes no value", option->name) : 0;
+    }
+    if (word[n])
+        value = word + n + 1;
+    else if (*i + 1 < argc && strncmp(argv[*i + 1], "--", 2) != 0)
+        value = argv[++*i];
+    return clii_store(option, value, err);
 }
 
-int cli_parse(cli_options *o, cli_program *program, int argc, char **argv)
+int cli_parse(const char *name, const char *purpose, cli_option *option, size_t options, int argc,
+              char **argv)
 {
-    cli_option standard[CLII_STANDARD];
-    cli_options defaults = program->defaults;
+    char err[FILES_ERR_MAX];
+    size_t k;
     int i;
-    *o = program->defaults;
-    o->given = 0;
     for (i = 1; i < argc; i++) {
-        int status;
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            clii_make_standard(standard, program, &defaults);
-            clii_print_help(program, standard);
-            return clii_finish_stdout(program);
-        }
-        if (strcmp(argv[i], "--version") == 0) {
-            printf("%s%s%s\n", program->name, program->version ? " " : "",
-                   program->version ? program->version : "");
-            return clii_finish_stdout(program);
-        }
-        if (argv[i][0] != '-' || argv[i][1] != '-' || !argv[i][2])
-            return clii_complain(program,
-                                 argv[i][0] == '-' ? "unknown option " : "unexpected argument ",
-                                 argv[i], "; try --help", "");
-        clii_make_standard(standard, program, o);
-        status = clii_parse_one(o, program, standard, argc, argv, &i);
-        if (status != CLI_RUN) return status;
+        if (strcmp(argv[i], "--help") != 0) continue;
+        printf("%s: %s\n\nusage: %s [options]\n\n", name, purpose, name);
+        for (k = 0; k < options; k++) clii_print_option(&option[k]);
+        printf("  %-22s  this text\n", "--help");
+        return fflush(stdout) || ferror(stdout); /* a full disk or a closed pipe */
+    }
+    for (i = 1; i < argc; i++) {
+        if (clii_take(option, options, argc, argv, &i, err) == 0) continue;
+        fprintf(stderr, "%s: %s\n", name, err);
+        return CLI_EXIT_USAGE;
     }
     return CLI_RUN;
 }
 
-/* ---- paths ---- */
-
-/* Where the extension of the path starts, at its end if it has none. */
-static const char *clii_extension(const char *path)
+int cli_results(char *png, char *csv, size_t size, const char *name, const char *out, int quick)
 {
-    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
-    const char *dot = strrchr(file, '.');
-    return dot && dot > file ? dot : path + strlen(path);
-}
-
-static int clii_fits(char *path, size_t size, int length)
-{
-    if (length >= 0 && (size_t)length < size) return 0;
-    if (size) *path = 0;
-    return -1;
-}
-
-int cli_path(char *path, size_t size, const char *out, const char *name)
-{
-    const char *extension = clii_extension(name);
-    size_t n = out ? strlen(out) : 0;
-    if (!n) return clii_fits(path, size, snprintf(path, size, "%s", name));
-    if (*extension && strcmp(clii_extension(out), extension) == 0)
-        return clii_fits(path, size, snprintf(path, size, "%s", out));
-    return clii_fits(path, size,
-                     snprintf(path, size, "%s%s%s", out, out[n - 1] == '/' ? "" : "/", name));
-}
-
-int cli_path_beside(char *path, size_t size, const char *other, const char *extension)
-{
-    size_t n = (size_t)(clii_extension(other) - other);
-    if (n >= size) return clii_fits(path, size, -1);
-    return clii_fits(path, size, snprintf(path, size, "%.*s%s", (int)n, other, extension));
-}
-
-int cli_results(char *png, char *csv, size_t size, const char *name, const cli_options *o,
-                int quick)
-{
-    char file[2][256], err[FILES_ERR_MAX] = "the path is too long";
-    int i, failed;
-    for (i = 0; i < 2; i++)
-        (void)snprintf(file[i], sizeof file[i], "%.200s%s%s", name, quick ? "_quick" : "",
-                       i ? ".csv" : ".png");
-    failed = cli_path(png, size, o->out, file[0]);
-    if (!failed)
-        failed =
-            o->csv ? cli_path(csv, size, o->csv, file[1]) : cli_path_beside(csv, size, png, ".csv");
-    if (!failed && !files_can_write(png, err) && !files_can_write(csv, err)) return CLI_RUN;
+    const char *const infix = quick ? "_quick" : "";
+    char err[FILES_ERR_MAX] = "the path is too long";
+    const int n = snprintf(png, size, "%s/%s%s.png", out, name, infix);
+    (void)snprintf(csv, size, "%s/%s%s.csv", out, name, infix);
+    if (n > 0 && (size_t)n < size && !files_can_write(png, err) && !files_can_write(csv, err))
+        return CLI_RUN;
     fprintf(stderr, "%s: nothing was run: %s\n", name, err);
     return CLI_EXIT_USAGE;
-}
-
-int cli_print_plan(const char *name, const cli_options *o, size_t runs, size_t to_do,
-                   double seconds, double seconds_to_do)
-{
-    printf("%s %zu runs, %zu to do; ", name, runs, to_do);
-    if (o->quick)
-        printf("quick ones, of a second or so\n");
-    else
-        printf("%.1f s on one core, %.1f s to do\n", seconds, seconds_to_do);
-    return fflush(stdout) || ferror(stdout) ? CLI_EXIT_ERROR : CLI_EXIT_OK;
 }
 
 const char *cli_quick_note(int quick)
@@ -358,11 +128,11 @@ const char *cli_quick_note(int quick)
 
 /* ---- progress ---- */
 
-static double clii_now(void)
+double cli_seconds(void)
 {
-    struct timespec t;
-    if (clock_gettime(CLOCK_MONOTONIC, &t) != 0) return 0;
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* Writes "BEFORE m:ss" or "BEFORE h:mm:ss". */
@@ -378,43 +148,33 @@ static void clii_print_time(const char *before, double seconds)
 /* In a line that the terminal cuts instead of wrapping it. */
 static void clii_draw(const cli_progress *p, size_t done, double now, const char *note)
 {
-    const double elapsed = now - p->started, rate = elapsed > 0 ? (double)done / elapsed : 0;
+    const double elapsed = now - p->started;
     fprintf(stderr, "\r\033[K\033[?7l%s %3d%%", p->title,
             (int)(100 * (double)done / (double)p->total));
-    if (p->unit) fprintf(stderr, " %.*f %s/s", rate < 100 ? 1 : 0, rate, p->unit);
     clii_print_time("", elapsed);
-    if (rate > 0) clii_print_time(" left", (double)(p->total - done) / rate);
-    fprintf(stderr, "%s%s\033[?7h", note ? "  " : "", note ? note : "");
+    if (done > 0) clii_print_time(" left", elapsed * (double)(p->total - done) / (double)done);
+    fprintf(stderr, "  %s\033[?7h", note);
     (void)fflush(stderr);
 }
 
-void cli_progress_start(cli_progress *p, const char *title, const char *unit, size_t total,
-                        int quiet)
+void cli_progress_start(cli_progress *p, const char *title, size_t total, int quiet)
 {
     const char *term = getenv("TERM");
     memset(p, 0, sizeof *p);
     p->title = title;
-    p->unit = unit;
     p->total = total;
     p->active = !quiet && term && *term && strcmp(term, "dumb") != 0 && isatty(STDERR_FILENO);
     if (!p->active) return;
-    p->started = p->drawn = clii_now();
-    clii_draw(p, 0, p->started, NULL);
+    p->started = p->drawn = cli_seconds();
+    clii_draw(p, 0, p->started, "");
 }
 
 void cli_progress_update(cli_progress *p, size_t done, const char *note)
 {
-    double now;
-    if (!p->active) return;
-    now = clii_now();
-    if (now - p->drawn < 0.1) return;
+    const double now = p->active ? cli_seconds() : 0;
+    if (!p->active || now - p->drawn < 0.1) return;
     p->drawn = now;
     clii_draw(p, done > p->total ? p->total : done, now, note);
-}
-
-void cli_progress_tick(void *progress, size_t done)
-{
-    cli_progress_update((cli_progress *)progress, done, NULL);
 }
 
 void cli_progress_end(cli_progress *p)

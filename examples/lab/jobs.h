@@ -15,27 +15,20 @@
        }
 
        double *results = (double *)jobs_alloc(10 * sizeof *results);
-       jobs_plan plan;
+       const jobs_plan plan = {10, 0, square, results, name, tick};
        char err[JOBS_ERR_MAX];
-       memset(&plan, 0, sizeof plan);
-       plan.count = 10;
-       plan.job = square;
-       plan.context = results;
        if (!results || jobs_run(&plan, err)) fprintf(stderr, "%s\n", err);
        jobs_free(results, 10 * sizeof *results);
 
    Needs POSIX.1-2008. The program must have one thread only at the time of jobs_run (a job may
-   start threads of its own). A signal that asks the program to end (SIGINT, SIGTERM, SIGHUP, where
-   it has no handler and is not ignored) ends the children first; on Linux they end with their
-   parent even if it is killed.
+   start threads of its own). On Linux the children end with their parent, however it ends.
 */
 #ifndef JOBS_H
 #define JOBS_H
 
 #include <stddef.h>
 
-#define JOBS_ERR_MAX 256      /* size of the `err` buffer: one line of text */
-#define JOBS_PROCESSES_MAX 64 /* more are not run at once                   */
+#define JOBS_ERR_MAX 256 /* size of the `err` buffer: one line of text */
 
 /* A job: does the part `index` of the work and puts the results where `context` says, which must
    be memory from jobs_alloc: whatever else it changes is lost. It may set `*done` to the units of
@@ -46,17 +39,16 @@ typedef int jobs_function(void *context, size_t index, volatile size_t *done);
 /* Writes the name of the job `index` into `name` of `size` bytes. */
 typedef void jobs_name(void *context, size_t index, char *name, size_t size);
 
-/* Is called in the parent, some ten times a second, with the sum of all `*done`. */
-typedef void jobs_tick(void *tick_context, size_t done);
+/* Is called in the parent, many times a second, with the sum of all `*done`. */
+typedef void jobs_tick(void *context, size_t done);
 
 typedef struct jobs_plan {
-    size_t count;  /* jobs 0 ... count-1, started in this order                      */
-    int processes; /* at once; <= 0: jobs_processors(). 1 is one after the other     */
+    size_t count;     /* jobs 0 ... count-1, started in this order                   */
+    size_t processes; /* at once; 0: jobs_processors(). 1 is one after the other     */
     jobs_function *job;
-    void *context;   /* for job and name                                             */
-    jobs_name *name; /* or null: "job 3"                                             */
-    jobs_tick *tick; /* or null                                                      */
-    void *tick_context;
+    void *context; /* for all three */
+    jobs_name *name;
+    jobs_tick *tick;
 } jobs_plan;
 
 /* `size` zero bytes shared with the processes that jobs_run starts, or null. */
@@ -66,11 +58,11 @@ void *jobs_alloc(size_t size);
 void jobs_free(void *memory, size_t size);
 
 /* The number of processors online, from 1 to 8. */
-int jobs_processors(void);
+size_t jobs_processors(void);
 
 /* Runs the jobs of the plan and waits for all of them. Returns 0, or -1 with the name and fate of
-   the first that was found to have failed in `err` (JOBS_ERR_MAX bytes or null); the others that
-   were still running are ended then. In both cases no child is left. */
+   the first that was found to have failed in `err` (JOBS_ERR_MAX bytes); the others that were still
+   running are ended then. In both cases no child is left. */
 int jobs_run(const jobs_plan *plan, char *err);
 
 #endif /* JOBS_H */

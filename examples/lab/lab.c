@@ -12,11 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LABI_PATH 1024
-#define LABI_SEED_MAX 9007199254740000u /* below 2^53: exact wherever it is read as a number */
 #define LABI_DIGITS 7 /* of every recorded value; figures and verdicts see no more */
 
 /* ---- records of one run ---- */
@@ -102,8 +100,9 @@ static void labi_free_records(labi_records *rec)
 
 typedef struct labi_lab {
     const lab_program *program;
-    cli_options options;
-    const char *runs_folder, *from;
+    size_t seed, seeds, threads;
+    const char *data_folder, *out, *runs_folder, *from;
+    int quick, quiet, plan, seeds_given;
     double ahead; /* seconds of other experiments that wait behind this one */
     dataset data;
     size_t *missing; /* [missing_count] runs to be done: arm * seeds + seed    */
@@ -113,18 +112,10 @@ typedef struct labi_lab {
     cli_progress progress;
 } labi_lab;
 
-static double labi_clock(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static size_t labi_arm_seeds(const labi_lab *lab, size_t arm)
 {
-    const size_t own = lab->program->arm[arm].seeds, all = lab->options.seeds;
-    const int asked = lab->options.quick || (lab->options.given & CLI_USES_SEEDS);
-    return own > 0 && (own < all || !asked) ? own : all;
+    const size_t own = lab->program->arm[arm].seeds, all = lab->seeds;
+    return own > 0 && (own < all || !(lab->quick || lab->seeds_given)) ? own : all;
 }
 
 static size_t labi_units(const lab_program *program, size_t arm)
@@ -148,12 +139,12 @@ static void labi_head(const labi_lab *lab, csv_table *t, size_t arm, size_t seed
     const int whole = arm == program->arms;
     const csv_origin origin = {.program = program->name,
                                .version = program->version,
-                               .first_seed = lab->options.seed + (whole ? 0 : seed),
+                               .first_seed = lab->seed + (whole ? 0 : seed),
                                .seeds = whole ? labi_most_seeds(lab) : 1,
                                .data = program->uses & LAB_USES_DATA ? lab->data.name : NULL,
                                .data_hash = lab->data.hash};
     csv_note_origin(t, &origin);
-    csv_note(t, "mode", lab->options.quick ? "quick" : "full");
+    csv_note(t, "mode", lab->quick ? "quick" : "full");
     csv_note_real(t, "revision", program->revision);
     csv_note(t, "settings", program->settings);
     if (!whole) csv_note(t, "arm", program->arm[arm].id);
@@ -169,7 +160,7 @@ static int labi_too_long(const lab_program *program)
    place of those that count. */
 static const char *labi_kind(const labi_lab *lab)
 {
-    if (lab->options.quick) return "_quick";
+    if (lab->quick) return "_quick";
     if (!(lab->program->uses & LAB_USES_DATA)) return "";
     if (lab->data.synthetic) return "_synthetic";
     return lab->data.hash == DATASET_MNIST_HASH ? "" : "_other";
@@ -177,9 +168,9 @@ static const char *labi_kind(const labi_lab *lab)
 
 static int labi_run_path(const labi_lab *lab, size_t arm, size_t seed, char *path)
 {
-    const int n = snprintf(path, LABI_PATH, "%s/%s%s/%s_seed%llu.csv", lab->runs_folder,
-                           lab->program->name, labi_kind(lab), lab->program->arm[arm].id,
-                           (unsigned long long)(lab->options.seed + seed));
+    const int n =
+        snprintf(path, LABI_PATH, "%s/%s%s/%s_seed%llu.csv", lab->runs_folder, lab->program->name,
+                 labi_kind(lab), lab->program->arm[arm].id, (unsigned long long)(lab->seed + seed));
     return n < 0 || n >= LABI_PATH;
 }
 
@@ -312,7 +303,7 @@ static int labi_write_run(const labi_lab *lab, size_t arm, size_t seed, const la
     csv_begin(&t);
     labi_head(lab, &t, arm, seed);
     csv_note_real(&t, "rows", (double)rec->count); /* so that a cut file is not taken for whole */
-    labi_columns(&t, lab->options.seed + seed, 1);
+    labi_columns(&t, lab->seed + seed, 1);
     for (i = 0; i < rec->count; i++) {
         const labi_series *s = &rec->series[i];
         csv_text(&t, lab->program->arm[arm].id);
@@ -333,12 +324,12 @@ static int labi_job(void *context, size_t index, volatile size_t *done)
     const lab_program *program = lab->program;
     const size_t most = labi_most_seeds(lab);
     const size_t arm = lab->missing[index] / most, seed = lab->missing[index] % most;
-    const double started = labi_clock();
+    const double started = cli_seconds();
     labi_records records = {0};
     lab_run run = {.arm = arm,
-                   .seed = lab->options.seed + seed,
+                   .seed = lab->seed + seed,
                    .first = seed == 0,
-                   .quick = lab->options.quick,
+                   .quick = lab->quick,
                    .data = program->uses & LAB_USES_DATA ? &lab->data : NULL,
                    .records = &records,
                    .done = done,
@@ -352,9 +343,9 @@ static int labi_job(void *context, size_t index, volatile size_t *done)
     failed = failed || labi_write_run(lab, arm, seed, &records);
     labi_free_records(&records);
     *done = run.units;
-    if (!failed && !lab->progress.active && !lab->options.quiet)
+    if (!failed && !lab->progress.active && !lab->quiet)
         fprintf(stderr, "%s: %s, seed %llu: %.1f s\n", program->name, program->arm[arm].id,
-                (unsigned long long)run.seed, labi_clock() - started);
+                (unsigned long long)run.seed, cli_seconds() - started);
     return failed;
 }
 
@@ -363,14 +354,14 @@ static void labi_job_name(void *context, size_t index, char *name, size_t size)
     const labi_lab *lab = (const labi_lab *)context;
     const size_t run = lab->missing[index], most = labi_most_seeds(lab);
     (void)snprintf(name, size, "%s, seed %llu", lab->program->arm[run / most].name,
-                   (unsigned long long)(lab->options.seed + run % most));
+                   (unsigned long long)(lab->seed + run % most));
 }
 
 /* Time to go, for this experiment and those behind it, at the pace so far. */
 static void labi_tick(void *context, size_t done)
 {
     labi_lab *lab = (labi_lab *)context;
-    const double now = labi_clock(), elapsed = now - lab->started;
+    const double now = cli_seconds(), elapsed = now - lab->started;
     const double left = (double)(lab->units - done) + 10 * lab->ahead;
     char note[80] = "";
     if (done > 0)
@@ -378,7 +369,7 @@ static void labi_tick(void *context, size_t done)
                        ceil(left * elapsed / (double)done / 60));
     if (lab->progress.active) {
         cli_progress_update(&lab->progress, done, note);
-    } else if (!lab->options.quiet && done > 0 && now - lab->spoke > 60) {
+    } else if (!lab->quiet && done > 0 && now - lab->spoke > 60) {
         lab->spoke = now;
         fprintf(stderr, "%s: %.0f %%; %s\n", lab->program->name,
                 100 * (double)done / (double)lab->units, note);
@@ -422,23 +413,18 @@ static int labi_run_in_turn(labi_lab *lab)
     return i < lab->missing_count ? -1 : 0;
 }
 
-static int labi_run_missing(labi_lab *lab, const char *out)
+static int labi_run_missing(labi_lab *lab)
 {
-    const jobs_plan plan = {.count = lab->missing_count,
-                            .processes = lab->options.threads,
-                            .job = labi_job,
-                            .context = lab,
-                            .name = labi_job_name,
-                            .tick = labi_tick,
-                            .tick_context = lab};
+    const jobs_plan plan = {lab->missing_count, lab->threads, labi_job, lab,
+                            labi_job_name,      labi_tick};
     char err[JOBS_ERR_MAX];
     int failed;
     if (lab->missing_count == 0) return 0;
-    if (!labi_can_write(lab, out) || !labi_can_write(lab, lab->runs_folder)) return -1;
-    if (lab->program->prepare && lab->program->prepare(&lab->data, lab->options.quick)) return -1;
+    if (!labi_can_write(lab, lab->out) || !labi_can_write(lab, lab->runs_folder)) return -1;
+    if (lab->program->prepare && lab->program->prepare(&lab->data, lab->quick)) return -1;
     if (lab->program->uses & LAB_IN_TURN) return labi_run_in_turn(lab);
-    lab->started = lab->spoke = labi_clock();
-    cli_progress_start(&lab->progress, lab->program->name, NULL, lab->units, lab->options.quiet);
+    lab->started = lab->spoke = cli_seconds();
+    cli_progress_start(&lab->progress, lab->program->name, lab->units, lab->quiet);
     failed = jobs_run(&plan, err);
     cli_progress_end(&lab->progress);
     if (failed) fprintf(stderr, "%s: %s\n", lab->program->name, err);
@@ -494,7 +480,7 @@ static int labi_join(const labi_lab *lab, const char *path)
     int failed = 0;
     csv_begin(&t);
     labi_head(lab, &t, program->arms, 0);
-    labi_columns(&t, lab->options.seed, most);
+    labi_columns(&t, lab->seed, most);
     for (arm = 0; arm < program->arms && !failed; arm++) {
         for (seed = 0; seed < labi_arm_seeds(lab, arm) && !failed; seed++)
             failed = labi_load_run(lab, arm, seed, &run[seed], err);
@@ -600,10 +586,14 @@ static const char *labi_why_not(const lab_report *r)
 lab_series lab_get(const lab_report *r, size_t arm, size_t s, const char *series)
 {
     static const lab_series none = {NULL, NULL, 0};
-    size_t row;
+    static size_t row; /* where the last one was: the next one is often there, or near it */
+    const size_t rows = r->table.csv.rows;
+    size_t i;
     if (arm >= r->program->arms || s >= r->seeds[arm]) return none;
-    for (row = 0; row < r->table.csv.rows; row++) {
-        const lab_series *found = labi_cell(&r->table, row, s);
+    for (i = 0; i < rows; i++, row++) {
+        const lab_series *found;
+        if (row >= rows) row = 0;
+        found = labi_cell(&r->table, row, s);
         if (r->arm[row] == arm && found->n > 0 && strcmp(r->table.series[row], series) == 0)
             return *found;
     }
@@ -993,63 +983,46 @@ static int labi_report(const lab_program *program, const char *table, const char
 
 /* ---- the program ---- */
 
-/* Does somebody want a single picture, or a single table? */
-static int labi_is_file_name(const char *out)
-{
-    const char *dot = out ? strrchr(out, '.') : NULL;
-    return dot && (strcmp(dot, ".png") == 0 || strcmp(dot, ".csv") == 0);
-}
-
 static int labi_parse(labi_lab *lab, int argc, char **argv)
 {
-    cli_option own[3] = {
-        {"runs", "DIR", "folder of the finished runs (build/runs)", CLI_TEXT, &lab->runs_folder},
+    cli_option option[11] = {
+        {"runs", "DIR", "folder of the finished runs", CLI_TEXT, &lab->runs_folder},
         {"from", "CSV", "draw and judge from this table, without any run", CLI_TEXT, &lab->from},
         {"ahead", "S", "seconds of other experiments still to come, for the time to go", CLI_REAL,
-         &lab->ahead, 0, 1e9}};
-    cli_program program;
-    const unsigned data = lab->program->uses & LAB_USES_DATA ? CLI_USES_DATA : 0u;
-    int status;
-    cli_program_init(&program, lab->program->name, lab->program->question,
-                     CLI_USES_SEED | CLI_USES_SEEDS | CLI_USES_OUT | CLI_USES_QUICK |
-                         CLI_USES_QUIET | CLI_USES_THREADS | CLI_USES_PLAN | data);
-    program.version = lab->program->version;
-    program.out = "folder of the tables and figures";
-    program.own = own;
-    program.own_count = 3;
-    program.most_seeds = LAB_SEEDS_MAX;
-    status = cli_parse(&lab->options, &program, argc, argv);
-    if (status != CLI_RUN) return status;
-    if (labi_is_file_name(lab->options.out)) {
-        fprintf(stderr, "%s: --out is a folder here, not one picture: %.200s\n", lab->program->name,
-                lab->options.out);
-        return CLI_EXIT_USAGE;
-    }
-    if (lab->options.quick && !(lab->options.given & CLI_USES_SEEDS)) lab->options.seeds = 2;
-    if (lab->options.seed > LABI_SEED_MAX) {
-        fprintf(stderr, "%s: --seed is from 0 to %llu\n", lab->program->name,
-                (unsigned long long)LABI_SEED_MAX);
-        return CLI_EXIT_USAGE;
-    }
-    return CLI_RUN;
+         &lab->ahead, 0, 1e9},
+        {"threads", "N", "processes at once, 0: one for each processor", CLI_WHOLE, &lab->threads,
+         0, 256},
+        {"plan", "", "only say what would run, and how long", CLI_FLAG, &lab->plan},
+        CLI_SEED(&lab->seed),
+        CLI_SEEDS(&lab->seeds, LAB_SEEDS_MAX),
+        CLI_OUT(&lab->out),
+        CLI_QUICK(&lab->quick),
+        CLI_QUIET(&lab->quiet),
+        CLI_DATA(&lab->data_folder)};
+    const size_t options = lab->program->uses & LAB_USES_DATA ? 11 : 10;
+    const int status =
+        cli_parse(lab->program->name, lab->program->question, option, options, argc, argv);
+    lab->seeds_given = option[6].given;
+    if (lab->quick && !lab->seeds_given) lab->seeds = 2;
+    return status;
 }
 
 static int labi_load_data(labi_lab *lab)
 {
-    const size_t train_n = lab->options.quick ? 6000 : 0, test_n = lab->options.quick ? 1000 : 0;
+    const size_t train_n = lab->quick ? 6000 : 0, test_n = lab->quick ? 1000 : 0;
     char err[DATASET_ERR_MAX];
     if (!(lab->program->uses & LAB_USES_DATA)) return 0;
-    if (dataset_load(&lab->data, lab->options.data, 1, train_n, test_n, err)) {
+    if (dataset_load(&lab->data, lab->data_folder, 1, train_n, test_n, err)) {
         fprintf(stderr, "%s: %s\n", lab->program->name, err);
         return -1;
     }
-    if (lab->data.synthetic && !lab->options.plan)
+    if (lab->data.synthetic && !lab->plan)
         fprintf(stderr, "%s: %s built-in synthetic digits; the verdicts do not count\n",
                 lab->program->name,
-                lab->options.data && strcmp(lab->options.data, "synthetic") == 0
+                lab->data_folder && strcmp(lab->data_folder, "synthetic") == 0
                     ? "as asked for, the"
                     : "no MNIST here (`make mnist` fetches it): using the");
-    if (!lab->data.synthetic && !lab->options.quick && lab->data.hash != DATASET_MNIST_HASH)
+    if (!lab->data.synthetic && !lab->quick && lab->data.hash != DATASET_MNIST_HASH)
         fprintf(stderr,
                 "%s: these files have MNIST's format, but not its content (`make mnist` "
                 "checks and repairs them): the verdicts do not count\n",
@@ -1067,30 +1040,36 @@ static int labi_print_plan(const labi_lab *lab)
     }
     for (i = 0; i < lab->missing_count; i++)
         to_do += lab->program->arm[lab->missing[i] / labi_most_seeds(lab)].seconds;
-    return cli_print_plan(lab->program->name, &lab->options, runs, lab->missing_count, seconds,
-                          to_do);
+    printf("%s %zu runs, %zu to do; ", lab->program->name, runs, lab->missing_count);
+    if (lab->quick)
+        printf("quick ones, of a second or so\n");
+    else
+        printf("%.1f s on one core, %.1f s to do\n", seconds, to_do);
+    return 0;
 }
 
 static int labi_experiment(labi_lab *lab)
 {
-    const char *out = lab->options.out ? lab->options.out : ".";
     char table[LABI_PATH];
     if (labi_load_data(lab) || labi_find_missing(lab)) return 1;
-    if (lab->options.plan) return labi_print_plan(lab);
-    if (snprintf(table, sizeof table, "%s/%s%s.csv", out, lab->program->name,
-                 lab->options.quick ? "_quick" : "") >= LABI_PATH)
+    if (lab->plan) return labi_print_plan(lab);
+    if (snprintf(table, sizeof table, "%s/%s%s.csv", lab->out, lab->program->name,
+                 lab->quick ? "_quick" : "") >= LABI_PATH)
         return labi_too_long(lab->program);
-    if (labi_run_missing(lab, out) || labi_join(lab, table)) return 1;
-    return labi_report(lab->program, table, out);
+    if (labi_run_missing(lab) || labi_join(lab, table)) return 1;
+    return labi_report(lab->program, table, lab->out);
 }
 
 int lab_main(const lab_program *program, int argc, char **argv)
 {
-    labi_lab lab = {.program = program, .runs_folder = "build/runs"};
+    labi_lab lab = {.program = program,
+                    .seed = 11,
+                    .seeds = 5,
+                    .out = "build/figures",
+                    .runs_folder = "build/runs"};
     int status = labi_parse(&lab, argc, argv);
     if (status != CLI_RUN) return status;
-    status = lab.from ? labi_report(program, lab.from, lab.options.out ? lab.options.out : ".")
-                      : labi_experiment(&lab);
+    status = lab.from ? labi_report(program, lab.from, lab.out) : labi_experiment(&lab);
     free(lab.missing);
     dataset_free(&lab.data);
     if (fflush(stdout) || ferror(stdout)) {

@@ -395,12 +395,8 @@ static int write_reports(const report *r, const char *folder)
 {
     char csv[1024], markdown[1024], png[1024];
     FILE *table;
-    if (cli_path(csv, sizeof csv, folder, "accuracy.csv") ||
-        cli_path(markdown, sizeof markdown, folder, "accuracy_tables.md") ||
-        cli_path(png, sizeof png, folder, "accuracy.png")) {
-        fprintf(stderr, "accuracy: the path is too long\n");
-        return -1;
-    }
+    if (cli_results(png, csv, sizeof png, "accuracy", folder, 0) != CLI_RUN) return -1;
+    (void)snprintf(markdown, sizeof markdown, "%.1000s/accuracy_tables.md", folder);
     report_table(r, stdout);
     if (report_csv(r, csv) || report_figure(r, png)) return -1;
     table = fopen(markdown, "w");
@@ -420,7 +416,7 @@ static const char *start_torch(const char *python, const char *folder)
     const char *version = NULL;
     if (python == NULL)
         printf("no PyTorch here (Debian: python3-torch): its column is left out\n");
-    else if (!cli_path(answers, sizeof answers, folder, "torch_answers"))
+    else if (snprintf(answers, sizeof answers, "%s/torch_answers", folder) < (int)sizeof answers)
         version = torch_start(python, "tests/accuracy/torch_norms.py", answers);
     if (python != NULL && version == NULL)
         printf("PyTorch does not start: its column is left out\n");
@@ -429,39 +425,33 @@ static const char *start_torch(const char *python, const char *folder)
 
 int main(int argc, char **argv)
 {
-    const char *python = NULL;
-    cli_option own[] = {
-        {"python", "PROGRAM", "a Python that has PyTorch", CLI_TEXT, NULL, 0, 0, 0}};
-    cli_program program;
-    cli_options o;
+    const char *python = NULL, *out = "build/accuracy";
+    int status, quiet = 0;
+    cli_option option[3] = {
+        {"python", "PROGRAM", "a Python that has PyTorch", CLI_TEXT, &python, 0, 0, 0},
+        CLI_OUT(&out),
+        CLI_QUIET(&quiet)};
     run r;
     report *const results = &r.results;
-    int status;
-    own[0].value = &python;
-    cli_program_init(&program, "accuracy", "Norms against the exact result, on data that hurt.",
-                     CLI_USES_OUT | CLI_USES_QUIET);
-    program.version = NRM_VERSION;
-    program.defaults.out = "build/accuracy";
-    program.own = own;
-    program.own_count = 1;
-    status = cli_parse(&o, &program, argc, argv);
+    status = cli_parse("accuracy", "Norms against the exact result, on data that hurt", option, 3,
+                       argc, argv);
     if (status != CLI_RUN) return status;
     memset(&r, 0, sizeof r);
-    results->torch_version = start_torch(python, o.out);
+    results->torch_version = start_torch(python, out);
     results->reference = REF_TYPE;
     results->kinds = KINDS;
     results->who = contestants;
     results->many = sizeof contestants / sizeof *contestants - !results->torch_version;
     results->cases = (outcome *)array(OUTCOMES_MAX, sizeof *results->cases);
     bench_make(&r.arrays);
-    cli_progress_start(&r.progress, "comparing", "results", OUTCOMES_MAX, o.quiet);
+    cli_progress_start(&r.progress, "comparing", OUTCOMES_MAX, quiet);
     run_table(&r);
     run_sweeps(&r);
     cli_progress_end(&r.progress);
     if (results->torch_version && torch_stop())
         printf("PyTorch ended early: its column has gaps\n");
     if (!REF_IS_WIDE) printf("no type wider than double: results in double are not judged well\n");
-    status = write_reports(results, o.out) ? 2 : check_bounds(results) ? 1 : 0;
+    status = write_reports(results, out) ? 2 : check_bounds(results) ? 1 : 0;
     free(results->cases);
     bench_free(&r.arrays);
     return status;

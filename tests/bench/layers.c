@@ -705,37 +705,27 @@ static int bench(const bench_settings *s)
 int main(int argc, char **argv)
 {
     bench_settings s = {NULL, NULL, NULL, 15, 3, 0};
-    int cpu = -1;
-    cli_option own[5];
-    cli_program program;
-    cli_options o;
+    double cpu = -1;
     int status;
-    const cli_option options[5] = {
-        {"rounds", "N", "rounds, each of all contestants", CLI_COUNT, &s.rounds, 1, 1e6, 0},
+    cli_option option[7] = {
+        {"rounds", "N", "rounds, each of all contestants", CLI_WHOLE, &s.rounds, 1, 1e6, 0},
         {"ms", "X", "milliseconds of a measurement, at least", CLI_REAL, &s.ms, 1e-3, 1e4, 0},
         {"only", "PATTERN", "cases whose name matches: layernorm, '64x128/?wd', a,b", CLI_TEXT,
          &s.only, 0, 0, 0},
         {"contestants", "PATTERN", "those beside limit and ours", CLI_TEXT, &s.contestants, 0, 0,
          0},
-        {"cpu", "N", "the processor to stay on (-1: the last)", CLI_INT, &cpu, -1, 1e4, 0},
-    };
-    memcpy(own, options, sizeof own);
-    cli_program_init(&program, "layers", "Times every layer and pass beside others, in turn.",
-                     CLI_USES_OUT | CLI_USES_QUICK);
-    program.version = NRM_VERSION;
-    program.defaults.out = "build/bench";
-    program.example = "layers --only 'layernorm/*/fwd' --rounds 5";
-    program.own = own;
-    program.own_count = 5;
-    status = cli_parse(&o, &program, argc, argv);
+        {"cpu", "N", "the processor to stay on (-1: the last)", CLI_REAL, &cpu, -1, 1e4, 0},
+        CLI_OUT(&s.out),
+        CLI_QUICK(&s.quick)};
+    s.out = "build/bench";
+    status = cli_parse("layers", "Times every layer and pass beside others, in turn", option, 7,
+                       argc, argv);
     if (status != CLI_RUN) return status;
-    s.out = o.out;
-    s.quick = o.quick;
-    if (o.quick && !own[0].given) s.rounds = 1;
-    if (o.quick && !own[1].given) s.ms = 0.05;
+    if (s.quick && !option[0].given) s.rounds = 1;
+    if (s.quick && !option[1].given) s.ms = 0.05;
     bench_keep_memory();
-    cpu = bench_pin(cpu);
-    printf("processor %d, niceness %d, %zu rounds of at least %g ms\n", cpu, bench_hurry(),
+    cpu = bench_pin((int)cpu);
+    printf("processor %.0f, niceness %d, %zu rounds of at least %g ms\n", cpu, bench_hurry(),
            s.rounds, s.ms);
     return bench(&s);
 }

@@ -81,7 +81,7 @@ for argument in "$@"; do
     last=$argument
 done
 OMP_NUM_THREADS=1 "$out/layers" --out "$out" "$@"
-case " $* " in *" --help "* | *" --version "*) exit 0 ;; esac
+case " $* " in *" --help "*) exit 0 ;; esac
 LC_ALL=C awk -v tables="batchnorm layernorm other" -f tests/bench/layers.awk \
     "$results/layers.csv" >"$results/layers.md"
 LC_ALL=C awk -v tables=family -f tests/bench/layers.awk "$results/layers.csv" >"$results/family.md"

@@ -192,42 +192,25 @@ static void test_files_hash(void)
 /* ---- cli.h ---- */
 
 typedef struct cli_case {
-    cli_program program;
-    cli_option own[5];
-    size_t steps;
-    int offset, flag;
+    size_t seed, steps;
+    int flag;
     double eps;
     const char *label;
-    cli_options o;
+    cli_option option[5];
 } cli_case;
 
-static void set_own(cli_option *option, const char *name, const char *placeholder, cli_kind kind,
-                    void *value, double min, double max)
+static void make_cli_case(cli_case *c)
 {
-    memset(option, 0, sizeof *option);
-    option->name = name;
-    option->placeholder = placeholder;
-    option->help = "help";
-    option->kind = kind;
-    option->value = value;
-    option->min = min;
-    option->max = max;
-}
-
-static void make_cli_case(cli_case *c, unsigned uses)
-{
+    const cli_option option[5] = {{"steps", "N", "help", CLI_WHOLE, &c->steps, 1, 1000, 0},
+                                  {"eps", "X", "help", CLI_REAL, &c->eps, -2, 2, 0},
+                                  {"label", "TEXT", "help", CLI_TEXT, &c->label, 0, 0, 0},
+                                  {"flag", "", "help", CLI_FLAG, &c->flag, 0, 0, 0},
+                                  CLI_SEED(&c->seed)};
     memset(c, 0, sizeof *c);
-    cli_program_init(&c->program, "prog", "What it is for.", uses);
-    c->program.version = "1.2.3";
+    c->seed = 11;
     c->steps = 100;
     c->eps = 1e-5;
-    set_own(&c->own[0], "steps", "N", CLI_COUNT, &c->steps, 1, 1000);
-    set_own(&c->own[1], "offset", "N", CLI_INT, &c->offset, -5, 5);
-    set_own(&c->own[2], "eps", "X", CLI_REAL, &c->eps, 0, 0);
-    set_own(&c->own[3], "label", "TEXT", CLI_TEXT, &c->label, 0, 0);
-    set_own(&c->own[4], "flag", NULL, CLI_FLAG, &c->flag, 0, 0);
-    c->program.own = c->own;
-    c->program.own_count = COUNT(c->own);
+    memcpy(c->option, option, sizeof option);
 }
 
 /* Runs cli_parse on the words of `line` (no quoting; \1 stands for a blank inside a word). */
@@ -244,7 +227,7 @@ static int parse_line(cli_case *c, char *words, size_t size, const char *line)
         argv[argc++] = word;
     }
     argv[argc] = NULL;
-    return cli_parse(&c->o, &c->program, argc, argv);
+    return cli_parse("prog", "What it is for", c->option, COUNT(c->option), argc, argv);
 }
 
 /* Runs `work(context)` in a child with stdout and stderr caught as texts. Returns its result
@@ -280,59 +263,42 @@ static int run_caught(int (*work)(void *), void *context, char *out, char *err, 
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-typedef struct parse_work {
-    unsigned uses;
-    const char *line;
-} parse_work;
-
 /* The exit code of the program; 100 stands for CLI_RUN. */
-static int parse_in_child(void *context)
+static int parse_in_child(void *line)
 {
-    const parse_work *work = (const parse_work *)context;
     cli_case c;
     char words[400];
     int status;
-    make_cli_case(&c, work->uses);
-    status = parse_line(&c, words, sizeof words, work->line);
+    make_cli_case(&c);
+    status = parse_line(&c, words, sizeof words, (const char *)line);
     return status == CLI_RUN ? 100 : status;
 }
 
-static void test_cli_defaults(void)
+/* The same with what it prints. */
+static int parse_caught(const char *line, char *out, char *err, size_t size)
 {
-    cli_case c;
-    char words[400];
-    make_cli_case(&c, CLI_USES_ALL);
-    c.program.defaults.epochs = 7;
-    CHECK_INT(parse_line(&c, words, sizeof words, ""), CLI_RUN);
-    CHECK(c.o.seed == 11 && c.o.seeds == 5 && c.o.epochs == 7 && c.o.batch == 128);
-    CHECK(c.o.lr == 0.1 && !c.o.data && !c.o.csv && !c.o.quick && !c.o.quiet && !c.o.threads);
-    CHECK_STR(c.o.out, "build/figures");
-    CHECK_INT(c.o.given, 0);
+    char kept[400];
+    (void)snprintf(kept, sizeof kept, "%s", line);
+    return run_caught(parse_in_child, kept, out, err, size);
 }
 
 static void test_cli_values(void)
 {
     cli_case c;
     char words[400];
-    make_cli_case(&c, CLI_USES_ALL);
+    make_cli_case(&c);
+    CHECK_INT(parse_line(&c, words, sizeof words, ""), CLI_RUN);
+    CHECK(c.seed == 11 && c.steps == 100 && c.eps == 1e-5 && !c.label && !c.flag);
     CHECK_INT(parse_line(&c, words, sizeof words,
-                         "--seed 18446744073709551615 --seeds=3 --epochs 2 --batch=64 --lr 2.5e-3 "
-                         "--data d --out=o.png --csv t.csv --quick --quiet --threads 4 --plan"),
+                         "--steps 5 --eps=-1.5 --label=--x=y --flag --seed 1 --seed "
+                         "9007199254740000"),
               CLI_RUN);
-    CHECK(c.o.seed == UINT64_MAX && c.o.seeds == 3 && c.o.epochs == 2 && c.o.batch == 64);
-    CHECK(c.o.lr == 2.5e-3 && c.o.quick == 1 && c.o.quiet == 1 && c.o.threads == 4 && c.o.plan);
-    CHECK_STR(c.o.data, "d");
-    CHECK_STR(c.o.out, "o.png");
-    CHECK_STR(c.o.csv, "t.csv");
-    CHECK_INT(c.o.given, CLI_USES_ALL);
-    make_cli_case(&c, CLI_USES_SEED);
-    CHECK_INT(parse_line(&c, words, sizeof words,
-                         "--steps 5 --offset -4 --eps=-1.5 --label=--x=y --flag "
-                         "--seed 1 --seed 2"),
-              CLI_RUN);
-    CHECK(c.steps == 5 && c.offset == -4 && c.eps == -1.5 && c.flag == 1);
+    CHECK(c.steps == 5 && c.eps == -1.5 && c.flag == 1 && c.seed == 9007199254740000u);
     CHECK_STR(c.label, "--x=y");
-    CHECK(c.o.seed == 2 && c.own[0].given == 1 && c.o.given == CLI_USES_SEED);
+    make_cli_case(&c);
+    CHECK_INT(parse_line(&c, words, sizeof words, "--label a\001b --eps -1e-3"), CLI_RUN);
+    CHECK_STR(c.label, "a b");
+    CHECK(c.eps == -1e-3 && c.option[1].given && c.option[2].given && !c.option[0].given);
 }
 
 static void test_cli_errors(void)
@@ -342,61 +308,50 @@ static void test_cli_errors(void)
     } cases[] = {
         {"--sed 3", "unknown option --sed; try --help"},
         {"--seedy=3", "unknown option --seedy=3; try --help"},
-        {"-s 3", "unknown option -s; try --help"},
+        {"-s 3", "unexpected argument -s; try --help"},
         {"--", "unknown option --; try --help"},
-        {"-", "unknown option -; try --help"},
+        {"--=3", "unknown option --=3; try --help"},
+        {"-", "unexpected argument -; try --help"},
         {"3", "unexpected argument 3; try --help"},
-        {"--quick 3", "unexpected argument 3; try --help"},
-        {"--lr 0.1", "option --lr does not apply here; try --help"},
-        {"--lr", "option --lr does not apply here; try --help"},
+        {"--flag 3", "unexpected argument 3; try --help"},
         {"--seed", "option --seed needs a value"},
         {"--seed=", "option --seed needs a value"},
-        {"--seed --quick", "option --seed needs a value"},
-        {"--out", "option --out needs a value"},
-        {"--out=", "option --out needs a value"},
-        {"--out --quick", "option --out needs a value"},
-        {"--quick=1", "option --quick takes no value"},
+        {"--seed --flag", "option --seed needs a value"},
+        {"--label", "option --label needs a value"},
+        {"--label=", "option --label needs a value"},
+        {"--label --flag", "option --label needs a value"},
+        {"--flag=1", "option --flag takes no value"},
         {"--flag=", "option --flag takes no value"},
         {"--seed 3x", "option --seed: not a whole number: 3x"},
         {"--seed=0x3", "option --seed: not a whole number: 0x3"},
         {"--seed +3", "option --seed: not a whole number: +3"},
+        {"--seed -3", "option --seed: not a whole number: -3"},
         {"--seed 3.0", "option --seed: not a whole number: 3.0"},
-        {"--seed=-", "option --seed: not a whole number: -"},
+        {"--seed 1e3", "option --seed: not a whole number: 1e3"},
         {"--seed \0013", "option --seed: not a whole number:  3"},
         {"--seed 3\001", "option --seed: not a whole number: 3 "},
         {"--seed nan", "option --seed: not a whole number: nan"},
-        {"--seed -1", "option --seed: too small or too large: -1"},
-        {"--seed 18446744073709551616",
-         "option --seed: too small or too large: 18446744073709551616"},
-        {"--seeds 0", "option --seeds: must be from 1 to 1000, not 0"},
-        {"--batch 1000001", "option --batch: must be from 1 to 1000000, not 1000001"},
-        {"--threads 257", "option --threads: must be from 0 to 256, not 257"},
-        {"--threads -1", "option --threads: must be from 0 to 256, not -1"},
-        {"--steps -3", "option --steps: must be from 1 to 1000, not -3"},
+        {"--seed 9007199254740001",
+         "option --seed: must be from 0 to 9.00719925474e+15, not 9007199254740001"},
+        {"--steps 0", "option --steps: must be from 1 to 1000, not 0"},
         {"--steps 99999999999999999999999",
          "option --steps: must be from 1 to 1000, not 99999999999999999999999"},
-        {"--offset 6", "option --offset: must be from -5 to 5, not 6"},
-        {"--offset 5-", "option --offset: not a whole number: 5-"},
         {"--eps 1e-5x", "option --eps: not a number: 1e-5x"},
-        {"--eps nan", "option --eps: not a number: nan"},
-        {"--eps inf", "option --eps: not a number: inf"},
+        {"--eps 2.1", "option --eps: must be from -2 to 2, not 2.1"},
+        {"--eps nan", "option --eps: must be from -2 to 2, not nan"},
+        {"--eps inf", "option --eps: must be from -2 to 2, not inf"},
         {"--eps 1e999", "option --eps: not a number: 1e999"},
         {"--eps 1,5", "option --eps: not a number: 1,5"},
-        {"--seed 3 --steps x --help", "option --steps: not a whole number: x"},
-        {"--out a --two\nlines", "unknown option --two?lines; try --help"},
+        {"--label a --two\nlines", "unknown option --two?lines; try --help"},
     };
     size_t i;
     for (i = 0; i < COUNT(cases); i++) {
         char out[4096], err[4096], expected[256];
-        parse_work work;
         int ok;
-        work.uses = CLI_USES_ALL & ~CLI_USES_LR;
-        work.line = cases[i].line;
         (void)snprintf(expected, sizeof expected, "prog: %s\n", cases[i].expected);
-        ok = CHECK_INT(run_caught(parse_in_child, &work, out, err, sizeof out), CLI_EXIT_USAGE);
+        ok = CHECK_INT(parse_caught(cases[i].line, out, err, sizeof out), CLI_EXIT_USAGE);
         ok &= CHECK_STR(err, expected);
         ok &= CHECK_STR(out, "");
-        ok &= CHECK_INT(count_lines(err), 1);
         if (!ok) printf("  the command line was: %s\n", cases[i].line);
     }
 }
@@ -405,86 +360,45 @@ static void test_cli_errors(void)
 static void test_cli_long_argument(void)
 {
     char out[4096], err[4096], line[390];
-    parse_work work;
     memset(line, 'a', sizeof line - 1);
     line[0] = line[1] = '-';
     line[sizeof line - 1] = 0;
-    work.uses = CLI_USES_ALL;
-    work.line = line;
-    CHECK_INT(run_caught(parse_in_child, &work, out, err, sizeof out), CLI_EXIT_USAGE);
+    CHECK_INT(parse_caught(line, out, err, sizeof out), CLI_EXIT_USAGE);
     CHECK_INT(count_lines(err), 1);
 }
 
 static void test_cli_help(void)
 {
     char out[4096], err[4096];
-    parse_work work;
-    work.uses = CLI_USES_SEED | CLI_USES_QUICK;
-    work.line = "--seed 99 --help --nonsense";
-    CHECK_INT(run_caught(parse_in_child, &work, out, err, sizeof out), CLI_EXIT_OK);
+    CHECK_INT(parse_caught("--seed 99 --help --nonsense", out, err, sizeof out), 0);
     CHECK_STR(err, "");
-    CHECK_STR(out, "prog: What it is for.\n"
+    CHECK_STR(out, "prog: What it is for\n"
                    "\n"
                    "usage: prog [options]\n"
                    "\n"
                    "  --steps N               help (default 100)\n"
-                   "  --offset N              help (default 0)\n"
                    "  --eps X                 help (default 1e-05)\n"
                    "  --label TEXT            help\n"
                    "  --flag                  help\n"
                    "  --seed N                first random seed (default 11)\n"
-                   "  --quick                 a small run, to see that it works\n"
-                   "  --help                  this text\n"
-                   "  --version               the version\n"
-                   "\n"
-                   "example: prog --quick --seed 3\n");
-    work.line = "--version";
-    CHECK_INT(run_caught(parse_in_child, &work, out, err, sizeof out), CLI_EXIT_OK);
-    CHECK_STR(out, "prog 1.2.3\n");
-    work.line = "-h";
-    CHECK_INT(run_caught(parse_in_child, &work, out, err, sizeof out), CLI_EXIT_OK);
+                   "  --help                  this text\n");
 }
 
 static int help_into_full(void *context)
 {
     int fd = open("/dev/full", O_WRONLY);
-    if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0) return CLI_EXIT_ERROR;
+    if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0) return 1;
     return parse_in_child(context);
 }
 
 static void test_cli_help_into_full_disk(void)
 {
-    char out[4096], err[4096];
-    parse_work work;
-    work.uses = CLI_USES_ALL;
-    work.line = "--help";
-    CHECK_INT(run_caught(help_into_full, &work, out, err, sizeof out), CLI_EXIT_ERROR);
-}
-
-static void test_cli_paths(void)
-{
-    char path[24];
-    CHECK_INT(cli_path(path, sizeof path, "out", "loss.png"), 0);
-    CHECK_STR(path, "out/loss.png");
-    CHECK_INT(cli_path(path, sizeof path, "out/", "loss.png"), 0);
-    CHECK_STR(path, "out/loss.png");
-    CHECK_INT(cli_path(path, sizeof path, "a/b.png", "loss.png"), 0);
-    CHECK_STR(path, "a/b.png");
-    CHECK_INT(cli_path(path, sizeof path, "v1.0", "loss.png"), 0);
-    CHECK_STR(path, "v1.0/loss.png");
-    CHECK_INT(cli_path(path, sizeof path, NULL, "loss.png"), 0);
-    CHECK_STR(path, "loss.png");
-    CHECK_INT(cli_path(path, sizeof path, "a-name-far-too-long", "loss.png"), -1);
-    CHECK_STR(path, "");
-    CHECK_INT(cli_path_beside(path, sizeof path, "o.d/loss.png", ".csv"), 0);
-    CHECK_STR(path, "o.d/loss.csv");
-    CHECK_INT(cli_path_beside(path, sizeof path, "o.d/loss", ".csv"), 0);
-    CHECK_STR(path, "o.d/loss.csv");
-    CHECK_INT(cli_path_beside(path, sizeof path, "a-name-that-is-too-long.png", ".csv"), -1);
+    char out[4096], err[4096], line[] = "--help";
+    CHECK_INT(run_caught(help_into_full, line, out, err, sizeof out), 1);
 }
 
 typedef struct results_work {
-    const char *out, *csv;
+    const char *out;
     int quick;
     char png[100], table[100];
 } results_work;
@@ -492,38 +406,36 @@ typedef struct results_work {
 static int results(void *context)
 {
     results_work *w = (results_work *)context;
-    cli_options o;
-    memset(&o, 0, sizeof o);
-    o.out = w->out;
-    o.csv = w->csv;
-    return cli_results(w->png, w->table, sizeof w->png, "walk", &o, w->quick) == CLI_RUN ? 100 : 2;
+    return cli_results(w->png, w->table, sizeof w->png, "walk", w->out, w->quick) == CLI_RUN ? 100
+                                                                                             : 2;
 }
 
 static void test_cli_results(void)
 {
-    char out[600], err[600];
+    char out[600], err[600], lengthy[200];
     results_work w;
     memset(&w, 0, sizeof w);
-    w.out = "cli";
-    CHECK_INT(results(&w), 100);
-    CHECK(strstr(w.png, "/walk.png") != NULL && strstr(w.table, "/walk.csv") != NULL);
-    CHECK_INT(rmdir("cli"), 0); /* nothing was left there */
+    w.out = "cli/a";
+    CHECK_INT(results(&w), 100); /* missing folders are made */
+    CHECK_STR(w.png, "cli/a/walk.png");
+    CHECK_STR(w.table, "cli/a/walk.csv");
+    CHECK_INT(rmdir("cli/a"), 0); /* nothing was left there */
+    CHECK_INT(rmdir("cli"), 0);
     w.quick = 1;
-    w.csv = "/dev/null";
+    w.out = "/dev/null";
     CHECK_INT(run_caught(results, &w, out, err, sizeof out), 2);
-    CHECK_STR(err, "walk: nothing was run: cannot write '/dev/null/walk_quick.csv': "
+    CHECK_STR(err, "walk: nothing was run: cannot write '/dev/null/walk_quick.png': "
                    "Not a directory\n");
-    w.csv = "cli/my.csv";
-    CHECK_INT(results(&w), 100);
-    CHECK(strstr(w.png, "/walk_quick.png") != NULL && strcmp(w.table, w.csv) == 0);
-    CHECK_INT(mkdir(w.csv, 0777), 0);
+    w.out = ".";
+    CHECK_INT(mkdir("walk_quick.csv", 0777), 0);
     CHECK_INT(run_caught(results, &w, out, err, sizeof out), 2);
     CHECK(strstr(err, strerror(EISDIR)) != NULL);
-    w.csv = "cli/my.csv/none";
-    CHECK_INT(results(&w), 100); /* missing folders are made */
-    CHECK_INT(rmdir("cli/my.csv/none"), 0);
-    CHECK_INT(rmdir("cli/my.csv"), 0);
-    CHECK_INT(rmdir("cli"), 0);
+    CHECK_INT(rmdir("walk_quick.csv"), 0);
+    memset(lengthy, 'a', sizeof lengthy - 1);
+    lengthy[sizeof lengthy - 1] = 0;
+    w.out = lengthy;
+    CHECK_INT(run_caught(results, &w, out, err, sizeof out), 2);
+    CHECK_STR(err, "walk: nothing was run: the path is too long\n");
 }
 
 /* ---- progress ---- */
@@ -552,7 +464,7 @@ static int show_progress(void *context)
     pause.tv_sec = 0;
     pause.tv_nsec = 1000000;
     set_variable("TERM", work->term);
-    cli_progress_start(&p, "training", "steps", work->total, work->quiet);
+    cli_progress_start(&p, "training", work->total, work->quiet);
     for (i = 1; i <= 330; i++) {
         (void)nanosleep(&pause, NULL);
         cli_progress_update(&p, i, "loss 0.31 \xc3\xa9");
@@ -613,7 +525,7 @@ static void test_progress_on_terminal(void)
     }
     draws = count_of(drawn, "training");
     CHECK(draws >= 2 && draws <= 1 + 10 * 2); /* not 330; generous for a loaded machine */
-    CHECK(strstr(drawn, " steps/s 0:0") && strstr(drawn, " left 0:0"));
+    CHECK(strstr(drawn, "% 0:0") && strstr(drawn, " left 0:0"));
     CHECK(strstr(drawn, "  0%") != NULL && strstr(drawn, "loss 0.31 \xc3\xa9") != NULL);
     CHECK(strchr(drawn, '\n') == NULL);
     CHECK(strlen(drawn) > 4 && strcmp(drawn + strlen(drawn) - 4, "\r\033[K") == 0);
@@ -1302,7 +1214,7 @@ enum { FATE_GOOD, FATE_CODE, FATE_SIGNAL, FATE_EXIT };
 typedef struct job_board {
     double results[JOBS];
     long pids[JOBS];
-    size_t bad; /* the job that meets the fate, or NO_JOB */
+    size_t units, bad; /* what is done; the job that meets the fate, or NO_JOB */
     int fate;
     int sleepers; /* 1: all others sleep long */
 } job_board;
@@ -1331,23 +1243,17 @@ static void name_job(void *context, size_t index, char *name, size_t size)
     (void)snprintf(name, size, "seed %zu", index + 11);
 }
 
-static void keep_last(void *context, size_t done)
+static void keep_units(void *context, size_t done)
 {
-    *(size_t *)context = done;
+    ((job_board *)context)->units = done;
 }
 
-static int run_jobs(job_board *board, int processes, size_t *units, char *err)
+static int run_jobs(job_board *board, size_t processes, size_t *units, char *err)
 {
-    jobs_plan plan;
-    memset(&plan, 0, sizeof plan);
-    plan.count = JOBS;
-    plan.processes = processes;
-    plan.job = do_job;
-    plan.context = board;
-    plan.name = name_job;
-    plan.tick = keep_last;
-    plan.tick_context = units;
-    return jobs_run(&plan, err);
+    const jobs_plan plan = {JOBS, processes, do_job, board, name_job, keep_units};
+    const int status = jobs_run(&plan, err);
+    *units = board->units;
+    return status;
 }
 
 /* No child is left, not even a zombie. */
@@ -1367,7 +1273,8 @@ static int open_descriptors(void)
 static void test_jobs_same_results(void)
 {
     double expected[JOBS];
-    int processes, before = open_descriptors();
+    const int before = open_descriptors();
+    size_t processes;
     for (processes = 1; processes <= 20;
          processes = processes < 3 ? processes + 1 : processes + 17) {
         job_board *board = (job_board *)jobs_alloc(sizeof *board);
@@ -1392,7 +1299,9 @@ static void test_jobs_failures(void)
     static const char *const expected[] = {"", "seed 16 failed with code 3",
                                            "seed 16 was ended by signal 9",
                                            "seed 16 ended before it was finished"};
-    int fate, processes, before = open_descriptors();
+    const int before = open_descriptors();
+    size_t processes;
+    int fate;
     for (fate = FATE_CODE; fate <= FATE_EXIT; fate++)
         for (processes = 1; processes <= 3; processes++) {
             job_board *board = (job_board *)jobs_alloc(sizeof *board);
@@ -1426,35 +1335,43 @@ static void test_jobs_failure_ends_the_rest(void)
     jobs_free(board, sizeof *board);
 }
 
-/* A program that is asked to end ends its jobs first, which would sleep for minutes. */
+/* A program that ends, however, takes its jobs with it, which would sleep for minutes: then nobody
+   holds the pipe any more. */
 static void test_jobs_end_with_the_program(void)
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+#ifdef __linux__
+    static const int signals[] = {SIGINT, SIGTERM, SIGKILL};
     size_t i;
     for (i = 0; i < COUNT(signals); i++) {
         job_board *board = (job_board *)jobs_alloc(sizeof *board);
-        int status = 0, waited;
+        struct pollfd all_ended = {0, POLLIN, 0};
+        int status = 0, waited, ends[2];
         pid_t program;
-        if (!CHECK(board != NULL)) return;
+        if (!CHECK(board != NULL && pipe(ends) == 0)) return;
         board->bad = NO_JOB;
         board->sleepers = 1;
         (void)fflush(NULL);
         program = fork();
         if (program == 0) {
+            char err[JOBS_ERR_MAX];
             size_t units = 0;
             (void)signal(signals[i], SIG_DFL); /* tests in the background have SIGINT ignored */
-            (void)run_jobs(board, 2, &units, NULL);
+            (void)run_jobs(board, 2, &units, err);
             _exit(0);
         }
+        (void)close(ends[1]);
         for (waited = 0; waited < 2000 && !(board->pids[0] && board->pids[1]); waited++)
             (void)poll(NULL, 0, 10);
         CHECK_INT(kill(program, signals[i]), 0);
         CHECK(waitpid(program, &status, 0) == program);
         CHECK(WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
-        CHECK(kill((pid_t)board->pids[0], 0) == -1 && kill((pid_t)board->pids[1], 0) == -1);
+        all_ended.fd = ends[0];
+        CHECK_INT(poll(&all_ended, 1, 60000), 1);
         CHECK(board->pids[2] == 0); /* and no other job began */
+        (void)close(ends[0]);
         jobs_free(board, sizeof *board);
     }
+#endif
 }
 
 static void test_jobs_edges(void)
@@ -1463,7 +1380,6 @@ static void test_jobs_edges(void)
     char err[JOBS_ERR_MAX];
     memset(&plan, 0, sizeof plan);
     CHECK_INT(jobs_run(&plan, err), 0); /* nothing to do */
-    CHECK_INT(jobs_run(&plan, NULL), 0);
     CHECK(jobs_processors() >= 1 && jobs_processors() <= 8);
     CHECK(jobs_alloc(0) == NULL);
     jobs_free(NULL, 0);
@@ -1490,10 +1406,11 @@ static void test_jobs_without_exit_codes(void)
 /* Text that waits in a buffer when the children start must come out once. */
 static int print_around_jobs(void *context)
 {
+    char err[JOBS_ERR_MAX];
     size_t units = 0;
     int status;
     printf("before ");
-    status = run_jobs((job_board *)context, 3, &units, NULL);
+    status = run_jobs((job_board *)context, 3, &units, err);
     printf("after\n");
     return status;
 }
@@ -1519,13 +1436,11 @@ int main(void)
     RUN(test_files_read_limits);
     RUN(test_files_read_unknown_size);
     RUN(test_files_hash);
-    RUN(test_cli_defaults);
     RUN(test_cli_values);
     RUN(test_cli_errors);
     RUN(test_cli_long_argument);
     RUN(test_cli_help);
     RUN(test_cli_help_into_full_disk);
-    RUN(test_cli_paths);
     RUN(test_cli_results);
     RUN(test_progress_on_terminal);
     RUN(test_progress_silence);

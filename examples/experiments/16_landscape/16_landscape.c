@@ -313,14 +313,14 @@ static double sum_up(const training *t, int quantity, double from, double to, do
     return stats_quantile(value, n, p);
 }
 
-/* The same in each window; nan where there is nothing, if `gaps`. */
+/* The same in each window that has some, at its end, or at `place` of it for curves. */
 static void note_windows(const training *t, const char *series, int quantity, double p,
-                         const double *end, size_t windows, int gaps)
+                         const double *end, size_t windows, double place)
 {
     size_t w;
     for (w = 0; w < windows; w++) {
-        const double found = sum_up(t, quantity, w ? end[w - 1] : 0, end[w], p);
-        if (gaps || !isnan(found)) note(t->run, series, end[w], found);
+        const double from = w ? end[w - 1] : 0, found = sum_up(t, quantity, from, end[w], p);
+        if (!isnan(found)) note(t->run, series, from + place * (end[w] - from), found);
     }
 }
 
@@ -328,8 +328,8 @@ static void note_rest(training *t)
 {
     static const double early = 500;
     int i;
-    note_windows(t, "accuracy", ACCURACY, OF_ALL, accuracy_end, ACCURACIES, 0);
-    note_windows(t, "accuracy_500", ACCURACY, OF_ALL, &early, 1, 0);
+    note_windows(t, "accuracy", ACCURACY, OF_ALL, accuracy_end, ACCURACIES, 1);
+    note_windows(t, "accuracy_500", ACCURACY, OF_ALL, &early, 1, 1);
     for (i = 0; i < PLACES; i++) {
         note(t->run, "drift_mean", i + 1, sum_up(t, DRIFT_MEAN + i, 0, STEPS + 1, OF_ALL));
         note(t->run, "drift_var", i + 1, sum_up(t, DRIFT_VAR + i, 0, STEPS + 1, OF_ALL));
@@ -345,12 +345,12 @@ static int end(trainer *of)
     int q;
     if (has_drift(t) && probe_drift(t, STEPS) < 0) return -1;
     if (t->run->arm >= TRACE) return 0;
-    for (q = 0; q < NAMED; q++) note_windows(t, quantity_name[q], q, 0.5, window_end, WINDOWS, 0);
+    for (q = 0; q < NAMED; q++) note_windows(t, quantity_name[q], q, 0.5, window_end, WINDOWS, 1);
     note_windows(t, "beta_p90", BETA, 0.9, window_end, WINDOWS, 1);
-    note_windows(t, "beta_fine_p90", BETA_FINE, 0.9, window_end, WINDOWS, 0);
+    note_windows(t, "beta_fine_p90", BETA_FINE, 0.9, window_end, WINDOWS, 1);
     if (t->run->arm >= SLOW) return 0;
     for (q = 0; q < 3 && kinds[t->kind].norm <= NRM_LAYER_NORM; q++)
-        note_windows(t, curve[q], q, 0.5, fine_end, FINE_WINDOWS, 1);
+        note_windows(t, curve[q], q, 0.5, fine_end, FINE_WINDOWS, 0.5);
     note_rest(t);
     note(t->run, "test", STEPS, trainer_accuracy(of, &test_set, NULL));
     return 0;
@@ -596,19 +596,15 @@ static void draw_trace(lab_report *r, plot_panel *p, const lab_panel *panel)
     }
 }
 
-/* Medians of windows, drawn at their middles. */
+/* Medians of windows, at their middles. */
 static void draw_windows(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     static const size_t shown[3] = {NONE, LAYER, BATCH};
-    size_t w, k;
+    size_t k;
     for (k = 0; k < 3; k++) {
-        lab_numbers y[FINE_WINDOWS];
-        double x[FINE_WINDOWS], from = 0;
-        for (w = 0; w < FINE_WINDOWS; from = fine_end[w++]) {
-            x[w] = (from + fine_end[w]) / 2;
-            y[w] = lab_all(r, panel->arm + shown[k], panel->series, fine_end[w]);
-        }
-        lab_draw_geometric(p, arms[shown[k]].name, x, y, FINE_WINDOWS, look_of(shown[k]));
+        const lab_curve c = lab_geometric(r, panel->arm + shown[k], panel->series, 0);
+        plot_band(p, arms[shown[k]].name, c.x, c.low, c.high, c.n, look_of(shown[k]));
+        plot_line(p, arms[shown[k]].name, c.x, c.mean, c.n, look_of(shown[k]));
     }
 }
 
@@ -846,4 +842,4 @@ static int report(lab_report *r)
 LAB_PROGRAM("16_landscape", "Is the loss smoother along the gradient with a norm?",
             "784-100x13-10 and 784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 3000 "
             "steps; s = 1/2, 1, 2, 4 times the rate",
-            .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)
+            .revision = 3, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)

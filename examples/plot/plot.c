@@ -146,18 +146,15 @@ struct plot_figure {
 
 static void ploti_fail(plot_figure *f, const char *what, const char *detail)
 {
-    size_t n = 0;
     if (!f || f->failed) return;
     f->failed = 1;
-    for (; *what && n + 1 < sizeof f->err; what++) f->err[n++] = *what;
-    for (; detail && *detail && n + 1 < sizeof f->err; detail++) f->err[n++] = *detail;
-    f->err[n] = 0;
+    (void)snprintf(f->err, sizeof f->err, "%s%s", what, detail);
 }
 
 /* Is it so? If not, the figure has failed, and this says why. */
 static int ploti_demand(plot_figure *f, int good, const char *what)
 {
-    if (!good) ploti_fail(f, what, NULL);
+    if (!good) ploti_fail(f, what, "");
     return good;
 }
 
@@ -543,28 +540,12 @@ plot_color plot_map(int map, double t)
                        -0.10 + 0.05 * t + 0.23 * t * t);
 }
 
-static plot_color ploti_palette(int i)
-{
-    static const plot_color c[8] = {PLOT_BLUE,   PLOT_VERMILLION, PLOT_GREEN, PLOT_PURPLE,
-                                    PLOT_ORANGE, PLOT_SKY,        PLOT_BLACK, PLOT_YELLOW};
-    return c[(unsigned)i % 8u];
-}
-
 /* ---- styles --------------------------------------------------------------------------------- */
 
 plot_style plot_with_marker(plot_style s, int marker)
 {
     s.marker = marker;
     s.marker_every = 1;
-    return s;
-}
-
-plot_style plot_look(int i)
-{
-    static const int dash[4] = {PLOT_SOLID, PLOT_DASHED, PLOT_DASHDOT, PLOT_DOTTED};
-    const plot_style s = {.color = ploti_palette(i),
-                          .dash = dash[(unsigned)i % 4u],
-                          .marker = PLOT_CIRCLE + (int)((unsigned)i % 5u)};
     return s;
 }
 
@@ -932,37 +913,40 @@ static void ploti_pen_line(void *ctx, const double *from, const double *to)
 #define PLOTI_REGULAR 0.074 /* pen width / em */
 #define PLOTI_BOLD 0.118
 
-/* Text with its baseline at y; align 0, 1, 2: x is the left end, the middle, the right end. */
-static void ploti_put_as(ploti_canvas *c, double x, double y, const char *s, double size, int align,
-                         double weight, plot_color color, double alpha)
+/* Strokes text with a pen at its beginning, its baseline to the pixel. */
+static void ploti_write(ploti_pen pen, const char *s, double size, double weight, plot_color color,
+                        double alpha)
 {
-    const double left = floor(x - font_width(s, size) * align / 2 + 0.5);
-    ploti_pen pen = {c, left, floor(y + 0.5), size * weight / 2, 0};
+    pen.x = floor(pen.x + 0.5);
+    pen.y = floor(pen.y + 0.5);
+    pen.radius = size * weight / 2;
     (void)font_text(s, size, ploti_pen_line, &pen);
-    ploti_flush(c, color, alpha);
+    ploti_flush(pen.c, color, alpha);
 }
 
+/* Text with its baseline at y; align 0, 1, 2: x is the left end, the middle, the right end. */
 static void ploti_put(ploti_canvas *c, double x, double y, const char *s, double size, int align,
                       double weight, plot_color color)
 {
-    ploti_put_as(c, x, y, s, size, align, weight, color, 1);
+    const ploti_pen pen = {.c = c, .x = x - font_width(s, size) * align / 2, .y = y};
+    ploti_write(pen, s, size, weight, color, 1);
 }
 
 /* The same with a white rim that keeps it readable on lines. */
 static void ploti_put_halo(ploti_canvas *c, double x, double y, const char *s, double size,
                            int align, plot_color color)
 {
-    ploti_put_as(c, x, y, s, size, align, PLOTI_REGULAR + 0.2, PLOT_WHITE, 0.7);
-    ploti_put(c, x, y, s, size, align, PLOTI_REGULAR, color);
+    const ploti_pen pen = {.c = c, .x = x - font_width(s, size) * align / 2, .y = y};
+    ploti_write(pen, s, size, PLOTI_REGULAR + 0.2, PLOT_WHITE, 0.7);
+    ploti_write(pen, s, size, PLOTI_REGULAR, color, 1);
 }
 
 static void ploti_put_up(ploti_canvas *c, double x, double y_middle, const char *s, double size,
                          plot_color color)
 {
-    const double foot = floor(y_middle + font_width(s, size) / 2 + 0.5);
-    ploti_pen pen = {c, floor(x + 0.5), foot, size * PLOTI_REGULAR / 2, 1};
-    (void)font_text(s, size, ploti_pen_line, &pen);
-    ploti_flush(c, color, 1);
+    const double foot = y_middle + font_width(s, size) / 2;
+    const ploti_pen pen = {.c = c, .x = x, .y = foot, .upright = 1};
+    ploti_write(pen, s, size, PLOTI_REGULAR, color, 1);
 }
 
 /* The size at which s is no wider than room, but not below 0.55 of the wish. */
@@ -1107,8 +1091,7 @@ int plot_panels(const plot_figure *f)
 
 static int ploti_open_figure(plot_figure *f) /* may this call change the figure? */
 {
-    if (!f || f->failed) return 0;
-    return 1;
+    return f && !f->failed;
 }
 
 static int ploti_open(plot_panel *p)
@@ -2009,22 +1992,10 @@ static ploti_flow ploti_flow_wide(const plot_figure *f, const ploti_legend *l, d
     return o;
 }
 
-/* As few columns as keep it within `height`. */
-static ploti_flow ploti_flow_high(const plot_figure *f, const ploti_legend *l, double height)
-{
-    int columns = 1;
-    ploti_flow o = ploti_flow_columns(f, l, columns);
-    while (o.h > height && columns < l->n) o = ploti_flow_columns(f, l, ++columns);
-    return o;
-}
-
 static ploti_flow ploti_flow_of(const plot_panel *p, int spot)
 {
     if (spot == PLOT_LEGEND_ABOVE) {
         return ploti_flow_wide(p->fig, &p->entries, p->box.x1 - p->box.x0);
-    }
-    if (spot == PLOT_LEGEND_RIGHT) {
-        return ploti_flow_high(p->fig, &p->entries, p->box.y1 - p->box.y0 + 0.5 * p->bottom);
     }
     return ploti_flow_columns(p->fig, &p->entries, 1);
 }

@@ -105,7 +105,6 @@ typedef struct plot_style {
 #define plot_thin(c) plot_styled(.color = (c), .width = 0.45, .alpha = 0.45)
 #define plot_marked(c, m) plot_styled(.color = (c), .marker = (m))
 plot_style plot_with_marker(plot_style s, int marker); /* the same, a marker at every point */
-plot_style plot_look(int i); /* i-th colour, dash and marker: safe for grey print */
 
 /* ---- the figure ----------------------------------------------------------------------------- */
 

@@ -41,6 +41,15 @@ static double wiggle(int i, int k) /* deterministic noise in -0.5..0.5 */
     return (double)((h >> 8) & 0xFFFFu) / 65535.0 - 0.5;
 }
 
+/* The i-th colour, dash and marker. */
+static plot_style look(int i)
+{
+    static const int dash[4] = {PLOT_SOLID, PLOT_DASHED, PLOT_DASHDOT, PLOT_DOTTED};
+    static const plot_color color[8] = {PLOT_BLUE,   PLOT_VERMILLION, PLOT_GREEN, PLOT_PURPLE,
+                                        PLOT_ORANGE, PLOT_SKY,        PLOT_BLACK, PLOT_YELLOW};
+    return plot_styled(.color = color[i % 8], .dash = dash[i % 4], .marker = PLOT_CIRCLE + i % 5);
+}
+
 /* ---- scenes: one capability each, small ----------------------------------------------------- */
 
 static plot_figure *page(void)
@@ -66,7 +75,7 @@ static void scene_lines(plot_figure *f)
             x[i] = i;
             y[i] = k + bump(i, 0.2 + 0.2 * k, 0.2);
         }
-        plot_line(p, name[k], x, y, N, plot_look(k));
+        plot_line(p, name[k], x, y, N, look(k));
     }
 }
 
@@ -146,8 +155,7 @@ static void scene_histogram(plot_figure *f)
     for (k = 0; k < 2; k++) {
         for (i = 0; i <= N; i++) edges[i] = -4 + 8 * (double)i / N;
         for (i = 0; i < N; i++) h[i] = bump(i, 0.4 + 0.2 * k, 0.1 + 0.1 * k) / (1 + k);
-        plot_hist(p, k ? "none" : "BN", edges, h, N,
-                  k ? plot_dashed(PLOT_VERMILLION) : plot_look(0));
+        plot_hist(p, k ? "none" : "BN", edges, h, N, k ? plot_dashed(PLOT_VERMILLION) : look(0));
     }
 }
 
@@ -222,7 +230,7 @@ static void scene_classes(plot_figure *f)
                      k == 0   ? "0"
                      : k == 1 ? "1"
                               : "2",
-                     x, y, 20, plot_marked(plot_look(k).color, PLOT_CIRCLE + k));
+                     x, y, 20, plot_marked(look(k).color, PLOT_CIRCLE + k));
     }
 }
 
@@ -236,7 +244,7 @@ static void scene_markers(plot_figure *f)
             x[i] = i;
             y[i] = k;
         }
-        plot_scatter(p, NULL, x, y, 6, plot_marked(plot_look(k - PLOT_CIRCLE).color, k));
+        plot_scatter(p, NULL, x, y, 6, plot_marked(look(k - PLOT_CIRCLE).color, k));
     }
 }
 
@@ -271,7 +279,7 @@ static void scene_direct(plot_figure *f)
             x[i] = 1000.0 * i;
             y[i] = ramp(i) * (1 + 0.02 * k);
         }
-        plot_line(p, name[k], x, y, N, plot_solid(plot_look(k).color));
+        plot_line(p, name[k], x, y, N, plot_solid(look(k).color));
     }
 }
 
@@ -294,7 +302,7 @@ static void scene_page(plot_figure *f)
                 x[i] = i;
                 y[i] = (r + 1) * bump(i, 0.3 + 0.4 * c, 0.3);
             }
-            plot_line(p[r][c], "one", x, y, N, plot_look(0));
+            plot_line(p[r][c], "one", x, y, N, look(0));
             if (r || c) plot_share_y(p[r][c]);
         }
     }
@@ -429,12 +437,8 @@ static plot_figure *legend_case(int pattern, int where, plot_panel **panel)
             lo[i] = y[i] - 0.05;
             hi[i] = y[i] + 0.05;
         }
-        plot_line(p,
-                  k == 0   ? "standard"
-                  : k == 1 ? "batch norm"
-                           : "layer norm",
-                  x, y, N, plot_look(k));
-        plot_band(p, NULL, x, lo, hi, N, plot_look(k));
+        plot_line(p, k == 0 ? "standard" : k == 1 ? "batch norm" : "layer norm", x, y, N, look(k));
+        plot_band(p, NULL, x, lo, hi, N, look(k));
     }
     *panel = p;
     return f;
@@ -557,10 +561,10 @@ static void test_wild_numbers(void)
             plot_figure *f = plot_new(200, 160);
             plot_panel *p = plot_place(f, .x = "x", .x_scale = scale, .y = "y", .y_scale = scale);
             for (i = 0; i < 6; i++) x[i] = big[(i + k) % (k + 1)];
-            plot_line(p, "a", x, big, 6, plot_look(1));
-            plot_mean_band(p, "b", big, x, big, 6, plot_look(k));
-            plot_hist(p, "c", big, x, 5, plot_look(k));
-            plot_bars(p, "d", big, x, 6, plot_look(k));
+            plot_line(p, "a", x, big, 6, look(1));
+            plot_mean_band(p, "b", big, x, big, 6, look(k));
+            plot_hist(p, "c", big, x, 5, look(k));
+            plot_bars(p, "d", big, x, 6, look(k));
             plot_heat(p, big, 2, 3, 0, 1, 0, 1, PLOT_DIVERGING, 0, 0);
             plot_colorbar(p, NULL);
             plot_ridge(p, "e", big, x, 6, plot_solid(PLOT_BLUE));
@@ -812,11 +816,11 @@ static void test_figure_can_grow_after_drawing(void)
     plot_figure *f = plot_new(300, 200), *g = plot_new(300, 200);
     plot_panel *p = plot_place(f, 0), *q = plot_place(g, 0);
     double x[3] = {0, 1, 2}, y[3] = {0, 1, 0};
-    plot_line(p, "a", x, x, 3, plot_look(0));
+    plot_line(p, "a", x, x, 3, look(0));
     CHECK_INT(ploti_render(f), 0);
-    plot_line(p, "b", x, y, 3, plot_look(1));
-    plot_line(q, "a", x, x, 3, plot_look(0));
-    plot_line(q, "b", x, y, 3, plot_look(1));
+    plot_line(p, "b", x, y, 3, look(1));
+    plot_line(q, "a", x, x, 3, look(0));
+    plot_line(q, "b", x, y, 3, look(1));
     CHECK(ploti_render(f) == 0 && ploti_render(g) == 0);
     CHECK(memcmp(f->cv.rgb, g->cv.rgb, 300 * 200 * 3) == 0);
     plot_free(f);

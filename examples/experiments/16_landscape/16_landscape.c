@@ -690,6 +690,9 @@ static const char *const variant_name[VARIANTS] = {"paper's grid", "s from 0.1 r
 static void draw_ratios(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     static const char *const name[3] = {"loss range", "gradient change", "effective β"};
+    static const plot_style look[3] = {{PLOT_BLUE, .marker = PLOT_CIRCLE},
+                                       {PLOT_VERMILLION, .marker = PLOT_SQUARE},
+                                       {PLOT_GREEN, .marker = PLOT_TRIANGLE}};
     static const char *const series[3][VARIANTS] = {{"range", NULL, "range", "random_range"},
                                                     {"change", NULL, "change", "random_change"},
                                                     {"beta", "beta_fine", "beta", "random_beta"}};
@@ -703,8 +706,7 @@ static void draw_ratios(lab_report *r, plot_panel *p, const lab_panel *panel)
                                               lab_all(r, none, series[q][v], panel->value)),
                                      log));
             draw_dot(p, name[q], exp(d.mean), exp(d.min), exp(d.max),
-                     variant_at[v] + 0.2 * (1 - (double)q),
-                     plot_marked(plot_look((int)q).color, (int)q + PLOT_CIRCLE));
+                     variant_at[v] + 0.2 * (1 - (double)q), look[q]);
         }
 }
 

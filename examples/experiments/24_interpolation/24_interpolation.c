@@ -556,24 +556,6 @@ static void draw_bars(lab_report *r, plot_panel *p, const lab_panel *panel)
                  PLOT_BLUE);
 }
 
-/* clang-format off */
-#define BARS(which, title, name, ...)                                                              \
-    {.axes = {.heading = title, .y = name, .grid = PLOT_GRID_Y,                                    \
-              .x = "S SGD, M momentum, R RMSprop, A Adam", __VA_ARGS__},                           \
-     .draw = draw_bars, .arm = which}
-#define SEEDS_AND_MEAN(arm, name, series, ...)                                                     \
-    {arm, series, "", {__VA_ARGS__, .width = 0.4, .alpha = 0.6}, LAB_EACH_SEED},                   \
-        {arm, series, name ", mean (thin: each seed)", {__VA_ARGS__}, LAB_MEAN}
-#define CURVES(place, first, second, end, series, ...)                                             \
-    {.axes = {(place) / 3, (place) % 3, .heading = first " to " second,                            \
-              .x = "a (0: " first ", 1: " end ")", .x_range = {-0.2, 1.2}, .y = "loss",            \
-              .grid = PLOT_GRID_Y, __VA_ARGS__},                                                   \
-     .under = {{LAB_VLINE, .x = 0, .text = ""}, {LAB_VLINE, .x = 1, .text = ""}},                  \
-     .line = {SEEDS_AND_MEAN(NONE, "no norm", series, PLOT_VERMILLION, .dash = PLOT_DASHED),       \
-              SEEDS_AND_MEAN(BATCH_NORM, "batch norm", series, PLOT_BLUE)}}
-#define LINEAR .y_range = {0.03 * all, 0.15 * all}
-/* clang-format on */
-
 /* Rows of SIDE, SIDE - 1, ... points. */
 static double point(lab_series loss, size_t i, size_t j)
 {
@@ -642,16 +624,6 @@ static void draw_triangle(lab_report *r, plot_panel *p, const lab_panel *panel)
               PLOT_INK);
 }
 
-/* clang-format off */
-#define TRIANGLE(from, k, at, title)                                                               \
-    {.axes = {(from) - TRIANGLE_NONE, at, .heading = title, .x = "", .y = "", .frame = PLOT_BARE,  \
-              .hide = PLOT_GRID_BOTH, .x_range = {-0.2, 1.2}, .y_range = {-0.12, 1.0},             \
-              .aspect = 1},                                                                        \
-     .draw = draw_triangle, .arm = from, .other = k}
-#define TRIANGLES(from, title)                                                                     \
-    TRIANGLE(from, 0, 0, title), TRIANGLE(from, 1, 1, title), TRIANGLE(from, 3, 2, title)
-/* clang-format on */
-
 static void print_ends(lab_report *r)
 {
     size_t arm, k;
@@ -668,6 +640,29 @@ static void print_ends(lab_report *r)
 }
 
 /* clang-format off */
+#define BARS(which, title, name, ...)                                                              \
+    {.axes = {.heading = title, .y = name, .grid = PLOT_GRID_Y,                                    \
+              .x = "S SGD, M momentum, R RMSprop, A Adam", __VA_ARGS__},                           \
+     .draw = draw_bars, .arm = which}
+#define SEEDS_AND_MEAN(arm, name, series, ...)                                                     \
+    {arm, series, "", {__VA_ARGS__, .width = 0.4, .alpha = 0.6}, LAB_EACH_SEED},                   \
+        {arm, series, name ", mean (thin: each seed)", {__VA_ARGS__}, LAB_MEAN}
+#define CURVES(place, first, second, end, series, ...)                                             \
+    {.axes = {(place) / 3, (place) % 3, .heading = first " to " second,                            \
+              .x = "a (0: " first ", 1: " end ")", .x_range = {-0.2, 1.2}, .y = "loss",            \
+              .grid = PLOT_GRID_Y, __VA_ARGS__},                                                   \
+     .under = {{LAB_VLINE, .x = 0, .text = ""}, {LAB_VLINE, .x = 1, .text = ""}},                  \
+     .line = {SEEDS_AND_MEAN(NONE, "no norm", series, PLOT_VERMILLION, .dash = PLOT_DASHED),       \
+              SEEDS_AND_MEAN(BATCH_NORM, "batch norm", series, PLOT_BLUE)}}
+#define LINEAR .y_range = {0.03 * all, 0.15 * all}
+#define TRIANGLE(from, k, at, title)                                                               \
+    {.axes = {(from) - TRIANGLE_NONE, at, .heading = title, .x = "", .y = "", .frame = PLOT_BARE,  \
+              .hide = PLOT_GRID_BOTH, .x_range = {-0.2, 1.2}, .y_range = {-0.12, 1.0},             \
+              .aspect = 1},                                                                        \
+     .draw = draw_triangle, .arm = from, .other = k}
+#define TRIANGLES(from, title)                                                                     \
+    TRIANGLE(from, 0, 0, title), TRIANGLE(from, 1, 1, title), TRIANGLE(from, 3, 2, title)
+
 static int report(lab_report *r)
 {
     static const lab_page pages[3] = {

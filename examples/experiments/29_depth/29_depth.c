@@ -302,16 +302,11 @@ static double theory_factor(void)
     return sqrt(acos(-1.0) / (acos(-1.0) - 1));
 }
 
-/* How the gradient's norm changes over the layers between the first and the last one. */
-static double last_layer(size_t arm)
-{
-    const double depth = (double)shapes[arm].depth;
-    return shapes[arm].kind == DEEP_PLAIN ? depth : 2 * depth + 1;
-}
-
+/* How log10 of the gradient's norm changes over the layers between the first and the last one. */
 static double change(const lab_report *r, size_t arm, size_t seed)
 {
-    return lab_at(r, arm, seed, "g", 2) - lab_at(r, arm, seed, "g", last_layer(arm));
+    const lab_series g = lab_get(r, arm, seed, "g");
+    return g.y[1] - g.y[g.n - 2];
 }
 
 static void judge_spread(lab_report *r, const lab_claim *c)
@@ -321,27 +316,21 @@ static void judge_spread(lab_report *r, const lab_claim *c)
     lab_verdict(r, c, lab_less(a, b, 1), "",
                 "layer 2 has %.2g times the gradient of layer %.0f with batch norm, %.2g times "
                 "without; |log10| %s with, %s without",
-                pow(10, lab_average(batch)), last_layer(c->a), pow(10, lab_average(none)),
-                lab_pm(r, a, 2), lab_pm(r, b, 2));
+                pow(10, lab_average(batch)), c->at, pow(10, lab_average(none)), lab_pm(r, a, 2),
+                lab_pm(r, b, 2));
 }
 
-/* log10 of the largest or smallest norm of a layer's gradient. */
-static double extreme(lab_series g, double (*of)(double, double))
-{
-    double found = g.n > 0 ? g.y[0] : (double)NAN;
-    size_t i;
-    for (i = 1; i < g.n; i++) found = of(found, g.y[i]);
-    return found;
-}
-
+/* log10 of the largest and of the smallest norm of a layer's gradient. */
 static double largest_gradient(const lab_report *r, size_t arm, size_t seed)
 {
-    return extreme(lab_get(r, arm, seed, "g"), stats_larger);
+    const lab_series g = lab_get(r, arm, seed, "g");
+    return stats_describe(g.y, g.n).max;
 }
 
 static double smallest_gradient(const lab_report *r, size_t arm, size_t seed)
 {
-    return extreme(lab_get(r, arm, seed, "g"), stats_smaller);
+    const lab_series g = lab_get(r, arm, seed, "g");
+    return stats_describe(g.y, g.n).min;
 }
 
 #define BJORCK "Bjorck et al. 2018, "
@@ -422,10 +411,10 @@ static const lab_claim claims[] = {
      "listed as a result, without numbers",
      "|log10| of the ratio of gradient norms, layer 2 to layer 50: smaller with batch norm",
      "trial runs (1 seed, 20 layers): 21 to 0.72 with batch norm, flat without; expected to fail",
-     LAB_TRAINING, LAB_NEWS, judge_spread, .a = D50N, .b = D50B},
+     LAB_TRAINING, LAB_NEWS, judge_spread, .a = D50N, .b = D50B, .at = 50},
     {"29k", "The same as 29j for a residual network, R27", READ, "not said",
      "as 29j, layer 2 to layer 55" AFTER, "seen in the table of the run", LAB_TRAINING, LAB_NEWS,
-     judge_spread, .a = RN, .b = RB},
+     judge_spread, .a = RN, .b = RB, .at = 55},
     {"29l", "By their size: batch norm prevents exploding gradients (plain, 50 layers)", READ,
      "not said", "largest gradient norm of a layer: smaller with batch norm" AFTER,
      "seen in the table of the run", LAB_TRAINING, LAB_NEWS, EXTREME(LESS, largest, D50B, D50N)},

@@ -46,11 +46,11 @@ static nrm_mlp_spec network(trainer *t)
 
 typedef struct gram {
     size_t n;
-    double mean_square, C; /* |g|², mean |g_i - g|²                                      */
-    double *with_mean;     /* [n] g_i · g; the block of all these                        */
-    nrm_real *k;           /* [n][n] g_i · g_j                                           */
-    nrm_real *of_inputs, *of_errors; /* [n][n] work space                                */
-    nrm_real *error; /* [n][100] gradients of single images by what a layer makes  */
+    double mean_square, C;           /* |g|², mean |g_i - g|²                               */
+    double *with_mean;               /* [n] g_i · g; the block of all these                 */
+    nrm_real *k;                     /* [n][n] g_i · g_j                                    */
+    nrm_real *of_inputs, *of_errors; /* [n][n] work space                                   */
+    nrm_real *error;                 /* [n][100] gradients of single images by what a layer makes */
     nrm_mlp *net;
     int failed;
 } gram;

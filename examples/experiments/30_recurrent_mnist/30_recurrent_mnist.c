@@ -80,9 +80,10 @@ static network *network_new(size_t arm, uint64_t seed)
 {
     static const int norm_of[NETS + 1] = {NRM_NO_NORM, NRM_LAYER_NORM, NRM_BATCH_NORM};
     network *k = (network *)calloc(1, sizeof *k);
-    weights *w = &k->params;
+    weights *w;
     size_t i;
     if (!k) return NULL;
+    w = &k->params;
     k->rnn.T = ROWS;
     k->rnn.N = BATCH;
     k->rnn.in = INPUTS;

@@ -333,9 +333,11 @@ static void judgei_claim(lab_report *r, const lab_claim *c)
         const int pair = p->test == LAB_MORE || p->test == LAB_LESS;
         const lab_numbers a = judgei_values(r, p, 0), b = pair ? judgei_values(r, p, 1) : a;
         if (p->test == LAB_EXACT) {
-            const lab_numbers most = {1, {lab_largest(r, p->a, p->series)}};
-            judgei_tell(&told, most, 1);
-            held += most.of[0] < p->limit;
+            const double most =
+                p->to > 0 ? lab_describe(lab_most_over(r, p->a, p->series, p->at, p->to)).max
+                          : lab_largest(r, p->a, p->series);
+            judgei_tell(&told, (lab_numbers){1, {most}}, 1);
+            held += most < p->limit;
             exact++;
             continue;
         }

@@ -57,7 +57,7 @@ typedef struct lab_part { /* as in a claim */
     const char *other; /* of b; NULL: the same series */
     double other_at;   /* of b; 0: the same x         */
     double (*each)(const lab_report *r, size_t arm, size_t seed);
-    double to; /* above 0: means over at <= x <= to */
+    double to; /* above 0: means over at <= x <= to; of LAB_EXACT the values there */
     double a_mean[2], b_mean[2];
 } lab_part;
 

@@ -362,7 +362,11 @@ static const lab_claim table[] = {
     {"9j", "nearly", "", "", "", "", LAB_TRAINING, LAB_NEWS, .test = LAB_MORE, .a = 0, .b = 1,
      .series = "loss", .tolerance = 5},
     {"9k", "from 2 to 3", "", "", "", "", LAB_TRAINING, LAB_NEWS, .test = LAB_MORE, .a = 1, .b = 0,
-     .series = "loss", .a_mean = {4, 5}, .b_mean = {2, 3}}};
+     .series = "loss", .a_mean = {4, 5}, .b_mean = {2, 3}},
+    {"9l", "exact", "", "", "", "", LAB_IDENTITY, LAB_NEWS,
+     LAB_PARTS({LAB_EXACT, 0, .series = "loss", .limit = 2},
+               {LAB_EXACT, 0, .series = "loss", .at = 7, .to = 8, .limit = 2}),
+     .decimals = 1}};
 
 static void draw_more(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
@@ -417,6 +421,7 @@ static void test_claims_and_panels_as_tables(void)
     CHECK(strstr(found, "\"4.00 ± 0.33, 400 ± 33, 4.33, 33, 2154, 1.0, 4.00\",reproduced"));
     CHECK(strstr(found, "9j,nearly,\"\",\"\",1 ± 1 against 4 ± 0,reproduced,") != NULL);
     CHECK(strstr(found, "9k,from 2 to 3,\"\",\"\",4 ± 0 against 1 ± 1,partly reproduced,") != NULL);
+    CHECK(strstr(found, "9l,exact,\"\",\"\",1.7e+00 against nan,not reproduced,") != NULL);
     CHECK(strstr(found, "9f,by a function,\"\",\"\",1.00 ± 0.53,reproduced,") != NULL);
     CHECK(strstr(found, "\ncheck,") == NULL);
     CHECK(*content("out/00_test_tables.png") != 0);

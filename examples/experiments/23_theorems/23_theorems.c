@@ -158,13 +158,12 @@ static double curvature(tail *t, layer_view *v, size_t j, const double *d, doubl
 static double largest_singular(const double *a)
 {
     double p[WIDTH], q[M], size = 0;
-    size_t i, j, round;
+    size_t j, round;
     for (j = 0; j < WIDTH; j++) p[j] = 1;
     for (round = 0; round < 300; round++) {
-        for (i = 0; i < M; i++) q[i] = dot(a + i * WIDTH, p, WIDTH);
+        (void)nrm_linear_forward(q, a, p, NULL, M, WIDTH, 1);
         memset(p, 0, sizeof p);
-        for (i = 0; i < M; i++)
-            for (j = 0; j < WIDTH; j++) p[j] += a[i * WIDTH + j] * q[i];
+        (void)nrm_linear_backward(NULL, p, NULL, q, a, NULL, M, WIDTH, 1);
         size = sqrt(dot(p, p, WIDTH));
         for (j = 0; j < WIDTH; j++) p[j] /= size;
     }
@@ -445,7 +444,7 @@ static void times_S(double *out, const double *X, const double *w)
 static double compare_weights(const double *X, const double *w, double gamma, const double *dy,
                               double *gradient)
 {
-    double z[ROWS], y[ROWS], dz[ROWS], Sw[COLS], mean, rstd, size, off = 0, g_w = 0, big = 0;
+    double z[ROWS], y[ROWS], dz[ROWS], Sw[COLS], mean, rstd, size, off = 0, g_w;
     double g[COLS] = {0}, chained[COLS] = {0};
     size_t i, j;
     for (i = 0; i < ROWS; i++) z[i] = dot(X + i * COLS, w, COLS);
@@ -457,18 +456,11 @@ static double compare_weights(const double *X, const double *w, double gamma, co
     if (!gradient) return off;
     (void)nrm_batchnorm_backward(dz, NULL, NULL, dy, z, &mean, &rstd, &gamma, NRM_TRAIN, ROWS, 1,
                                  1);
-    for (i = 0; i < ROWS; i++)
-        for (j = 0; j < COLS; j++) {
-            chained[j] += X[i * COLS + j] * dz[i];
-            g[j] += X[i * COLS + j] * dy[i]; /* by the other weights */
-        }
+    (void)nrm_linear_backward(NULL, chained, NULL, dz, X, NULL, ROWS, COLS, 1);
+    (void)nrm_linear_backward(NULL, g, NULL, dy, X, NULL, ROWS, COLS, 1); /* by the other weights */
     g_w = dot(g, w, COLS);
-    for (*gradient = 0, j = 0; j < COLS; j++) {
-        const double d = gamma / size * (g[j] - g_w * Sw[j] / (size * size));
-        *gradient = fmax(*gradient, fabs(d - chained[j]));
-        big = fmax(big, fabs(chained[j]));
-    }
-    *gradient /= big;
+    for (j = 0; j < COLS; j++) g[j] = gamma / size * (g[j] - g_w * Sw[j] / (size * size));
+    *gradient = training_farthest(g, chained, COLS) / training_farthest(chained, NULL, COLS);
     return off;
 }
 

@@ -349,7 +349,7 @@ static int run_shift(lab_run *r)
 enum { CLASS = 100, SPOTS = 2 * CLASS, SWEEP = 15 }; /* four rates a decade */
 static const double shown_rate = 5;                  /* in the pictures */
 
-/* Two inputs, a 2 x 2 layer, a unit: p = sigmoid(w·h + b), h = A·x + a. */
+/* Two inputs, a 2 x 2 layer, a unit: p = sigmoid(h·w + b), h = x·A + a. */
 enum { A, LAYER_BIAS = A + 4, W = LAYER_BIAS + 2, BIAS = W + 2, WEIGHTS };
 
 typedef struct game {
@@ -359,35 +359,25 @@ typedef struct game {
 
 static void game_inputs(game *g)
 {
-    size_t i, j;
-    for (i = 0; i < SPOTS; i++)
-        for (j = 0; j < 2; j++) {
-            const double *row = g->p + A + 2 * j;
-            g->h[i][j] = row[0] * g->x[i][0] + row[1] * g->x[i][1] + g->p[LAYER_BIAS + j];
-        }
+    (void)nrm_linear_forward(g->h[0], g->x[0], g->p + A, g->p + LAYER_BIAS, SPOTS, 2, 2);
 }
 
 /* Cross-entropy of the unit on the inputs as they stand in h, and all gradients. */
 static void game_gradient(game *g)
 {
-    const double *w = g->p + W;
-    size_t i, j;
+    double z[SPOTS], dz[SPOTS], dh[SPOTS * 2];
+    size_t i;
     memset(g->g, 0, sizeof g->g);
     g->loss = g->hits = 0;
+    (void)nrm_linear_forward(z, g->h[0], g->p + W, g->p + BIAS, SPOTS, 2, 1);
     for (i = 0; i < SPOTS; i++) {
-        const double t = i < CLASS ? 1 : 0, z = w[0] * g->h[i][0] + w[1] * g->h[i][1] + g->p[BIAS];
-        const double margin = t > 0 ? z : -z;
-        const double p = 1 / (1 + exp(-z)), d = (p - t) / SPOTS;
+        const double margin = i < CLASS ? z[i] : -z[i];
         g->loss += (margin > 0 ? log1p(exp(-margin)) : log1p(exp(margin)) - margin) / SPOTS;
         g->hits += (margin > 0 ? 1.0 : 0.0) / SPOTS;
-        for (j = 0; j < 2; j++) {
-            g->g[W + j] += d * g->h[i][j];
-            g->g[LAYER_BIAS + j] += d * w[j];
-            g->g[A + 2 * j] += d * w[j] * g->x[i][0];
-            g->g[A + 2 * j + 1] += d * w[j] * g->x[i][1];
-        }
-        g->g[BIAS] += d;
+        dz[i] = (1 / (1 + exp(-z[i])) - (i < CLASS ? 1 : 0)) / SPOTS;
     }
+    (void)nrm_linear_backward(dh, g->g + W, g->g + BIAS, dz, g->h[0], g->p + W, SPOTS, 2, 1);
+    (void)nrm_linear_backward(NULL, g->g + A, g->g + LAYER_BIAS, dh, g->x[0], NULL, SPOTS, 2, 2);
 }
 
 /* Two classes of 100 points around (1, 0.5) and (-1, -0.5), deviation 0.7; weights N(0, 1). */
@@ -401,8 +391,8 @@ static void game_start(game *g, uint64_t seed)
         for (j = 0; j < 2; j++)
             g->x[i][j] = (i < CLASS ? 1 : -1) * (j == 0 ? 1 : 0.5) + 0.7 * draw_normal(&rng);
     for (i = 0; i < 2; i++) {
-        g->p[A + 2 * i] = draw_normal(&rng);
-        g->p[A + 2 * i + 1] = draw_normal(&rng);
+        g->p[A + i] = draw_normal(&rng);
+        g->p[A + 2 + i] = draw_normal(&rng);
         g->p[W + i] = draw_normal(&rng);
     }
     game_inputs(g);

@@ -15,7 +15,6 @@
 #define _POSIX_C_SOURCE 200809L
 #endif
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,123 +23,110 @@
 #include "lab/files.h"
 #include "lab/stats.h"
 
-enum { TABLES_MAX = 100, KINDS = 5, PAGE_MAX = 1 << 22 };
+enum { TABLES_MAX = 100, CLAIMS_MAX = 2000, PAGE_MAX = 1 << 22 };
 
 /* The verdicts as they are written, and as they are counted. */
+enum { KINDS = 5, NOT_REPRODUCED = 3, NOT_COUNTED };
 static const char *const kind_name[KINDS] = {"reproduced", "partly reproduced", "inconclusive",
                                              "not reproduced", "not counted"};
 static const char *const kind_short[KINDS] = {"reproduced", "partly", "inconclusive",
                                               "not reproduced", "not counted"};
 
+/* The columns of a table of verdicts. */
+enum { KIND, ID, CLAIM, SOURCE, PAPER, OURS };
+enum { VERDICT = OURS + 1, REMARK, CRITERION, ABOUT, WHY_NOT, SIZE, TEXTS };
+enum { N, DIFFERENCE, LOW, HIGH, EFFECT, PARTS, BEST_P, NUMBERS };
+static const char *const text_name[TEXTS] = {"kind",      "id",    "claim",   "source",
+                                             "paper",     "ours",  "verdict", "remark",
+                                             "criterion", "class", "why_not", "size"};
+static const char *const number_name[NUMBERS] = {"n",      "difference", "low",   "high",
+                                                 "effect", "parts",      "best_p"};
+
 typedef struct table { /* the verdicts of one experiment */
     csv_data data;
-    char *const *kind, *const *id, *const *claim, *const *source, *const *paper, *const *ours;
-    char *const *verdict, *const *remark, *const *criterion, *const *about, *const *why_not;
-    char *const *size;
-    const double *n, *difference, *low, *high, *effect, *parts, *best_p;
-    stats_finding *found; /* [rows] */
-    double *q;            /* [rows] after the correction; nan where there is no p */
+    const char *program;
+    size_t first, end; /* its claims */
+    size_t checks, passed;
 } table;
 
-typedef struct page { /* the text in the making */
-    char *text;
-    size_t length, room;
-    int failed;
-} page;
+typedef struct claim {
+    const char *text[TEXTS];
+    double number[NUMBERS];
+    stats_finding found;
+    double q;         /* after the correction; nan where there is no p */
+    const char *word; /* the verdict that stands in the page           */
+    int kind;         /* of that */
+} claim;
 
-static void put(page *p, const char *format, ...)
-{
-    va_list list, again;
-    int n;
-    va_start(list, format);
-    va_copy(again, list);
-    n = vsnprintf(NULL, 0, format, list);
-    if (n >= 0 && p->length + (size_t)n + 1 > p->room) {
-        char *grown = (char *)realloc(p->text, 2 * (p->length + (size_t)n + 1));
-        if (grown) p->room = 2 * (p->length + (size_t)n + 1);
-        if (grown) p->text = grown;
-        p->failed = p->failed || !grown;
-    }
-    if (n >= 0 && !p->failed)
-        p->length += (size_t)vsnprintf(p->text + p->length, (size_t)n + 1, format, again);
-    va_end(again);
-    va_end(list);
-}
+static table tables[TABLES_MAX];
+static claim claims[CLAIMS_MAX];
+static size_t table_count, claim_count;
 
 /* A cell of a Markdown table: a bar would end it, and a line's end the row. */
-static void put_cell(page *p, const char *text)
+static void put_cell(FILE *p, const char *text)
 {
-    put(p, "| ");
+    fprintf(p, "| ");
     for (; *text; text++)
-        put(p, *text == '|' ? "\\%c" : "%c", *text == '\n' || *text == '\r' ? ' ' : *text);
-    put(p, " ");
+        fprintf(p, *text == '|' ? "\\%c" : "%c", *text == '\n' || *text == '\r' ? ' ' : *text);
+    fprintf(p, " ");
 }
 
 /* What the program found, out of its row. */
-static stats_finding found_in(const table *t, size_t row)
+static stats_finding found_in(const claim *c)
 {
     stats_finding f;
-    f.n = (size_t)t->n[row];
-    f.mean = t->difference[row];
-    f.size_met = strcmp(t->size[row], "met") == 0;
-    f.parts = (size_t)t->parts[row];
-    f.best_p = t->best_p[row];
-    f.sd = isinf(t->effect[row]) ? 0 : t->difference[row] / t->effect[row];
+    f.n = (size_t)c->number[N];
+    f.mean = c->number[DIFFERENCE];
+    f.size_met = strcmp(c->text[SIZE], "met") == 0;
+    f.parts = (size_t)c->number[PARTS];
+    f.best_p = c->number[BEST_P];
+    f.sd = isinf(c->number[EFFECT]) ? 0 : f.mean / c->number[EFFECT];
     if (f.n > 1 && isnan(f.sd)) /* a mean of 0 */
-        f.sd = (t->high[row] - t->low[row]) / 2 * sqrt((double)f.n) /
+        f.sd = (c->number[HIGH] - c->number[LOW]) / 2 * sqrt((double)f.n) /
                stats_t_quantile(STATS_LEVEL, f.n - 1);
     return f;
 }
 
-static int is_claim(const table *t, size_t row)
+/* Takes the rows of a table. Returns 0, or -1 with the reason in err. */
+static int take(table *t, char *err)
 {
-    return strcmp(t->kind[row], "claim") == 0;
+    char *const *text[TEXTS];
+    const double *number[NUMBERS];
+    size_t row, i;
+    t->program = csv_comment(&t->data, "program");
+    if (!t->program) return files_fail(err, "no program is named");
+    for (i = 0; i < TEXTS; i++)
+        if (!(text[i] = csv_texts(&t->data, text_name[i], err))) return -1;
+    for (i = 0; i < NUMBERS; i++)
+        if (!(number[i] = csv_numbers(&t->data, number_name[i], err))) return -1;
+    t->first = claim_count;
+    for (row = 0; row < t->data.rows && claim_count < CLAIMS_MAX; row++) {
+        claim *c = &claims[claim_count];
+        if (strcmp(text[KIND][row], "claim") == 0) {
+            for (i = 0; i < TEXTS; i++) c->text[i] = text[i][row];
+            for (i = 0; i < NUMBERS; i++) c->number[i] = number[i][row];
+            c->found = found_in(c);
+            claim_count++;
+        } else {
+            t->checks++;
+            t->passed += strcmp(text[VERDICT][row], "passed") == 0;
+        }
+    }
+    t->end = claim_count;
+    return claim_count < CLAIMS_MAX ? 0 : files_fail(err, "more than %d claims", CLAIMS_MAX - 1);
 }
 
-static int columns(table *t, char *err)
+static int load(const char *path)
 {
-    const struct {
-        const char *name;
-        char *const **to;
-    } text[] = {{"kind", &t->kind},       {"id", &t->id},           {"claim", &t->claim},
-                {"source", &t->source},   {"paper", &t->paper},     {"ours", &t->ours},
-                {"verdict", &t->verdict}, {"remark", &t->remark},   {"criterion", &t->criterion},
-                {"class", &t->about},     {"why_not", &t->why_not}, {"size", &t->size}};
-    const struct {
-        const char *name;
-        const double **to;
-    } number[] = {{"n", &t->n},          {"difference", &t->difference}, {"low", &t->low},
-                  {"high", &t->high},    {"effect", &t->effect},         {"parts", &t->parts},
-                  {"best_p", &t->best_p}};
-    size_t i;
-    for (i = 0; i < sizeof text / sizeof *text; i++)
-        if (!(*text[i].to = csv_texts(&t->data, text[i].name, err))) return -1;
-    for (i = 0; i < sizeof number / sizeof *number; i++)
-        if (!(*number[i].to = csv_numbers(&t->data, number[i].name, err))) return -1;
-    return csv_comment(&t->data, "program") ? 0 : -1;
-}
-
-static int load(table *t, const char *path)
-{
-    char err[CSV_ERR_MAX] = "";
-    size_t row;
-    if (csv_load(path, &t->data, err)) {
-        fprintf(stderr, "verdicts: %s\n", err);
-        return -1;
+    char err[CSV_ERR_MAX] = "too many tables";
+    table *t = &tables[table_count];
+    int failed = table_count == TABLES_MAX || csv_load(path, &t->data, err);
+    if (!failed) {
+        table_count++;
+        failed = take(t, err);
     }
-    if (columns(t, err)) {
-        fprintf(stderr, "verdicts: '%s': %s\n", path, *err ? err : "no program is named");
-        return -1;
-    }
-    t->found = (stats_finding *)calloc(t->data.rows + 1, sizeof *t->found);
-    t->q = (double *)calloc(t->data.rows + 1, sizeof *t->q);
-    if (!t->found || !t->q) {
-        fprintf(stderr, "verdicts: out of memory\n");
-        return -1;
-    }
-    for (row = 0; row < t->data.rows; row++)
-        if (is_claim(t, row)) t->found[row] = found_in(t, row);
-    return 0;
+    if (failed) fprintf(stderr, "verdicts: '%s': %s\n", path, err);
+    return failed;
 }
 
 /* Which of the kinds the verdict is; KINDS if it is none. */
@@ -160,45 +146,32 @@ typedef struct correction {
     double level;          /* what is left of STATS_LEVEL */
 } correction;
 
-/* The verdict that stands in the page: of what does not count it says so. */
-static const char *word_of(const table *t, size_t row, const correction *c)
+/* Gives each claim its q and its word. Of what does not count the word says so. */
+static int correct(correction *all)
 {
-    return kind_of(t->verdict[row]) == KINDS - 1
-               ? t->verdict[row]
-               : stats_verdict_name(stats_word(&t->found[row], c->level));
-}
-
-/* Into c the level and into the tables the q. Returns 0, or -1 if memory is out. */
-static int correct(table *t, int tables, correction *c)
-{
-    double *p, *q;
+    static double p[CLAIMS_MAX], q[CLAIMS_MAX];
     double harmonic = 0;
-    size_t rows = 0, row, k = 0;
-    int i;
-    memset(c, 0, sizeof *c);
-    for (i = 0; i < tables; i++) rows += t[i].data.rows;
-    p = (double *)calloc(rows + 1, sizeof *p);
-    q = (double *)calloc(rows + 1, sizeof *q);
-    for (i = 0; p && i < tables; i++)
-        for (row = 0; row < t[i].data.rows; row++, k++) {
-            p[k] = is_claim(&t[i], row) ? stats_p(&t[i].found[row]) : (double)NAN;
-            c->tests += isnan(p[k]) ? 0u : 1u;
-        }
-    c->level = p && q ? stats_discoveries(p, rows, STATS_LEVEL, q) : -1;
-    for (i = 0, k = 0; c->level >= 0 && i < tables; i++)
-        for (row = 0; row < t[i].data.rows; row++) {
-            t[i].q[row] = q[k++];
-            if (is_claim(&t[i], row))
-                c->changed += stats_word(&t[i].found[row], c->level) !=
-                              stats_word(&t[i].found[row], STATS_LEVEL);
-        }
-    for (k = 1; k <= c->tests; k++) harmonic += 1 / (double)k;
-    for (k = 0; c->level >= 0 && k < rows; k++)
-        c->doubtful += q[k] <= STATS_LEVEL && q[k] * harmonic > STATS_LEVEL ? 1u : 0u;
-    free(p);
-    free(q);
-    if (c->level < 0) fprintf(stderr, "verdicts: out of memory\n");
-    return c->level < 0 ? -1 : 0;
+    size_t k;
+    memset(all, 0, sizeof *all);
+    for (k = 0; k < claim_count; k++) {
+        p[k] = stats_p(&claims[k].found);
+        all->tests += isnan(p[k]) ? 0u : 1u;
+    }
+    all->level = stats_discoveries(p, claim_count, STATS_LEVEL, q);
+    for (k = 1; k <= all->tests; k++) harmonic += 1 / (double)k;
+    for (k = 0; k < claim_count; k++) {
+        claim *c = &claims[k];
+        const stats_verdict alone = stats_word(&c->found, STATS_LEVEL);
+        const stats_verdict verdict = stats_word(&c->found, all->level);
+        c->q = q[k];
+        c->word = kind_of(c->text[VERDICT]) == NOT_COUNTED ? c->text[VERDICT]
+                                                           : stats_verdict_name(verdict);
+        c->kind = kind_of(c->word);
+        all->changed += alone != verdict;
+        all->doubtful += q[k] <= STATS_LEVEL && q[k] * harmonic > STATS_LEVEL;
+    }
+    if (all->level < 0) fprintf(stderr, "verdicts: out of memory\n");
+    return all->level < 0 ? -1 : 0;
 }
 
 /* ---- counts ---------------------------------------------------------------------------------- */
@@ -206,107 +179,113 @@ static int correct(table *t, int tables, correction *c)
 /* What a claim is worth: what the sources say of networks that learn; an identity or a matter of
    arithmetic, which comes out the same whatever the seed; or a claim of our own, by a source
    "ours". */
-enum { OF_SOURCE, EXACT, OURS, WORTHS };
+enum { OF_SOURCE, EXACT, OURS_OWN, WORTHS };
 
-static int worth_of(const table *t, size_t row)
+static int worth_of(const claim *c)
 {
-    if (strncmp(t->source[row], "ours", 4) == 0) return OURS;
-    return strcmp(t->about[row], "training") == 0 ? OF_SOURCE : EXACT;
+    if (strncmp(c->text[SOURCE], "ours", 4) == 0) return OURS_OWN;
+    return strcmp(c->text[ABOUT], "training") == 0 ? OF_SOURCE : EXACT;
 }
 
 enum { REASONS = 3 };
 static const char *const reason[REASONS] = {"setting", "algebra", "news"};
 
 typedef struct tally {
-    size_t count[WORTHS][KINDS + 1], claims[WORTHS], failed[REASONS], checks, passed;
+    size_t count[WORTHS][KINDS + 1], claims[WORTHS], failed[REASONS];
 } tally;
 
-static tally count_all(const table *t, int tables, const correction *c)
+static tally count_claims(size_t first, size_t end)
 {
     tally all;
-    size_t row;
-    int i;
     memset(&all, 0, sizeof all);
-    for (i = 0; i < tables; i++)
-        for (row = 0; row < t[i].data.rows; row++) {
-            if (is_claim(&t[i], row)) {
-                const int kind = kind_of(word_of(&t[i], row, c));
-                int k;
-                all.claims[worth_of(&t[i], row)]++;
-                all.count[worth_of(&t[i], row)][kind]++;
-                for (k = 0; k < REASONS; k++)
-                    all.failed[k] += kind == 3 && strcmp(t[i].why_not[row], reason[k]) == 0;
-            } else {
-                all.checks++;
-                all.passed += strcmp(t[i].verdict[row], "passed") == 0;
-            }
-        }
+    for (; first < end; first++) {
+        const claim *c = &claims[first];
+        int k;
+        all.claims[worth_of(c)]++;
+        all.count[worth_of(c)][c->kind]++;
+        for (k = 0; k < REASONS; k++)
+            all.failed[k] += c->kind == NOT_REPRODUCED && strcmp(c->text[WHY_NOT], reason[k]) == 0;
+    }
     return all;
 }
 
 /* "19 reproduced, 5 partly, 4 inconclusive, 3 not reproduced" */
-static void put_kinds(page *p, const size_t *count)
+static void put_kinds(FILE *p, const size_t *count)
 {
     int k;
     for (k = 0; k < KINDS; k++)
         if (k < KINDS - 1 || count[k] > 0)
-            put(p, "%s%lu %s", k ? ", " : "", (unsigned long)count[k], kind_short[k]);
+            fprintf(p, "%s%lu %s", k ? ", " : "", (unsigned long)count[k], kind_short[k]);
 }
 
-static void put_count(page *p, const tally *all)
+static void put_count(FILE *p)
 {
-    put(p, "**%lu claims: ", (unsigned long)all->claims[OF_SOURCE]);
+    const tally counted = count_claims(0, claim_count), *all = &counted;
+    size_t i, checks = 0, passed = 0;
+    for (i = 0; i < table_count; i++) {
+        checks += tables[i].checks;
+        passed += tables[i].passed;
+    }
+    fprintf(p, "**%lu claims: ", (unsigned long)all->claims[OF_SOURCE]);
     put_kinds(p, all->count[OF_SOURCE]);
-    put(p, ".**\n\nThese are what the sources say of networks and of their training. Beside them:"
-           "\n\n");
-    put(p,
+    fprintf(p,
+            ".**\n\nThese are what the sources say of networks and of their training. Beside them:"
+            "\n\n");
+    fprintf(
+        p,
         "- %lu identities and matters of arithmetic, so that a run only confirms or refutes them, "
         "whatever\n  the seed:\n  ",
         (unsigned long)all->claims[EXACT]);
     put_kinds(p, all->count[EXACT]);
-    put(p,
-        ".\n- %lu claims of our own, such as limits, controls and other readings of a "
-        "sentence:\n  ",
-        (unsigned long)all->claims[OURS]);
-    put_kinds(p, all->count[OURS]);
-    put(p,
+    fprintf(p,
+            ".\n- %lu claims of our own, such as limits, controls and other readings of a "
+            "sentence:\n  ",
+            (unsigned long)all->claims[OURS_OWN]);
+    put_kinds(p, all->count[OURS_OWN]);
+    fprintf(
+        p,
         ".\n- %lu of %lu checks passed that the programs make of themselves, such as gradients\n"
         "  against differences, and looks that leave no trace.\n\n",
-        (unsigned long)all->passed, (unsigned long)all->checks);
-    put(p,
-        "Of all claims that are not reproduced, %lu are refuted by algebra or logic, in every "
-        "setting\n(*algebra*); %lu say something of this setting, which is small and easy, and "
-        "little of the\nsources' (*setting*); %lu should have held here too (*news*).\n",
-        (unsigned long)all->failed[1], (unsigned long)all->failed[0],
-        (unsigned long)all->failed[2]);
+        (unsigned long)passed, (unsigned long)checks);
+    fprintf(p,
+            "Of all claims that are not reproduced, %lu are refuted by algebra or logic, in every "
+            "setting\n(*algebra*); %lu say something of this setting, which is small and easy, and "
+            "little of the\nsources' (*setting*); %lu should have held here too (*news*).\n",
+            (unsigned long)all->failed[1], (unsigned long)all->failed[0],
+            (unsigned long)all->failed[2]);
+}
+
+/* The name of an experiment, which may lead to its page. */
+static void put_name(FILE *p, const char *program, int links)
+{
+    fprintf(p, links ? "[%s](%s/README.md)" : "%s", program, program);
 }
 
 /* How each experiment came out: the claims of its sources, and how many others it has. */
-static void put_overview(page *p, const table *t, int tables, int links, const correction *c)
+static void put_overview(FILE *p, int links)
 {
-    int i, k;
-    put(p, "\n| claims of the sources | reproduced | partly | inconclusive | not reproduced "
-           "| exact | our own |\n|---|---|---|---|---|---|---|\n");
-    for (i = 0; i < tables; i++) {
-        const tally one = count_all(&t[i], 1, c);
-        const char *program = csv_comment(&t[i].data, "program");
-        if (links)
-            put(p, "| [%s](%s/README.md) ", program, program);
-        else
-            put(p, "| %s ", program);
-        for (k = 0; k < KINDS - 1; k++) put(p, "| %lu ", (unsigned long)one.count[OF_SOURCE][k]);
-        put(p, "| %lu | %lu |\n", (unsigned long)one.claims[EXACT],
-            (unsigned long)one.claims[OURS]);
+    size_t i;
+    int k;
+    fprintf(p, "\n| claims of the sources | reproduced | partly | inconclusive | not reproduced "
+               "| exact | our own |\n|---|---|---|---|---|---|---|\n");
+    for (i = 0; i < table_count; i++) {
+        const tally one = count_claims(tables[i].first, tables[i].end);
+        fprintf(p, "| ");
+        put_name(p, tables[i].program, links);
+        for (k = 0; k < KINDS - 1; k++)
+            fprintf(p, " | %lu", (unsigned long)one.count[OF_SOURCE][k]);
+        fprintf(p, " | %lu | %lu |\n", (unsigned long)one.claims[EXACT],
+                (unsigned long)one.claims[OURS_OWN]);
     }
 }
 
-static void put_head(page *p, const table *t, int tables, int links, const correction *c)
+static void put_head(FILE *p, int links, const correction *c)
 {
-    const tally all = count_all(t, tables, c);
-    put(p, "# Verdicts\n\n"
-           "Written by `make reproduce` from the tables of the experiments; not by hand.\n\n");
-    put_count(p, &all);
-    put(p,
+    fprintf(p, "# Verdicts\n\n"
+               "Written by `make reproduce` from the tables of the experiments; not by hand.\n\n");
+    put_count(p);
+    fprintf(
+        p,
         "\n## The rule\n\n"
         "One rule judges all claims. A claim is turned into a difference for each seed, above 0 "
         "where it is\nas the claim says: between two arms with the same seed, or from a limit. "
@@ -320,7 +299,8 @@ static void put_head(page *p, const table *t, int tables, int links, const corre
         "effect\n  lies within ±%g, so that there is no difference to speak of;\n"
         "- *inconclusive* otherwise.\n\n",
         STATS_SMALL, STATS_SMALL);
-    put(p,
+    fprintf(
+        p,
         "Of a claim of several parts the row shows the part that says least for it, and a part "
         "alone counts\nfor *partly* if its p is below the level divided by the number of parts. "
         "A claim without chance (an\nidentity, a count) has a dash: it holds or does not.\n\n"
@@ -332,150 +312,140 @@ static void put_head(page *p, const table *t, int tables, int links, const corre
         "significant. With few seeds an interval needs differences near to normal.\n\n",
         (unsigned long)c->tests, 100 * STATS_LEVEL, c->level, (unsigned long)c->changed,
         c->changed == 1 ? "verdict" : "verdicts", (unsigned long)c->doubtful);
-    put(p,
+    fprintf(
+        p,
         "Criteria were written before the runs, but for some: a few were made stricter or added\n"
         "afterwards, and a few claims were renamed, or turned out to be our own. The page of "
         "each\nexperiment has the criteria, and says which of them are younger than the run.\n\n"
         "In the tables *paper* is what the source reports, *ours* what was measured here: mean "
         "± standard\ndeviation over seeds, unless it is named otherwise. The hexadecimal "
         "number beside MNIST is a\nchecksum of the images and labels.\n");
-    put_overview(p, t, tables, links, c);
+    put_overview(p, links);
 }
 
 /* n, difference, effect and q: four cells. */
-static void put_numbers(page *p, const table *t, size_t row)
+static void put_numbers(FILE *p, const claim *c)
 {
-    const stats_finding *f = &t->found[row];
-    if (f->n < 2) {
-        put(p, f->n ? "| 1 | – | – | – " : "| – | – | – | – ");
+    const double effect = c->number[EFFECT];
+    if (c->found.n < 2) {
+        fprintf(p, c->found.n ? "| 1 | – | – | – " : "| – | – | – | – ");
         return;
     }
-    put(p, "| %lu | %+.3g [%.3g, %.3g] ", (unsigned long)f->n, f->mean, t->low[row], t->high[row]);
-    put(p, fabs(t->effect[row]) < 1000 ? "| %+.2g " : "| %+.0e ", t->effect[row]);
-    put(p, t->q[row] < 0.001 ? "| < 0.001 " : isnan(t->q[row]) ? "| – " : "| %.2g ", t->q[row]);
+    fprintf(p, "| %lu | %+.3g [%.3g, %.3g] ", (unsigned long)c->found.n, c->found.mean,
+            c->number[LOW], c->number[HIGH]);
+    fprintf(p, fabs(effect) < 1000 ? "| %+.2g " : "| %+.0e ", effect);
+    fprintf(p, c->q < 0.001 ? "| < 0.001 " : isnan(c->q) ? "| – " : "| %.2g ", c->q);
 }
 
-static void put_verdict(page *p, const table *t, size_t row, const correction *c)
+/* The claims of a table: these texts of each, its numbers, its verdict, perhaps its remark. */
+static void put_claims(FILE *p, const table *t, const int *texts, size_t n, int remark)
 {
-    const char *verdict = word_of(t, row, c);
-    const int kind = kind_of(verdict);
-    put(p, kind == 0 ? "| %s " : "| **%s** ", verdict);
-    if (kind == 3) put(p, "(%s) ", t->why_not[row]);
-}
-
-static void put_table(page *p, const table *t, int links, const correction *c)
-{
-    const char *program = csv_comment(&t->data, "program"), *data = csv_comment(&t->data, "data");
-    size_t row;
-    if (links)
-        put(p, "\n## [%s](%s/README.md)\n\n", program, program);
-    else
-        put(p, "\n## %s\n\n", program);
-    put(p, "%s.\n\n", data ? data : "No data set");
-    put(p, "| | claim | source | class | paper | ours | n | difference | effect | q | verdict | "
-           "remark |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n");
-    for (row = 0; row < t->data.rows; row++) {
-        if (!is_claim(t, row)) continue;
-        put_cell(p, t->id[row]);
-        put_cell(p, t->claim[row]);
-        put_cell(p, t->source[row]);
-        put_cell(p, t->about[row]);
-        put_cell(p, t->paper[row]);
-        put_cell(p, t->ours[row]);
-        put_numbers(p, t, row);
-        put_verdict(p, t, row, c);
-        put_cell(p, t->remark[row]);
-        put(p, "|\n");
+    size_t i, k;
+    for (i = t->first; i < t->end; i++) {
+        const claim *c = &claims[i];
+        for (k = 0; k < n; k++) put_cell(p, c->text[texts[k]]);
+        put_numbers(p, c);
+        fprintf(p, c->kind == 0 ? "| %s " : "| **%s** ", c->word);
+        if (c->kind == NOT_REPRODUCED) fprintf(p, "(%s) ", c->text[WHY_NOT]);
+        if (remark) put_cell(p, c->text[REMARK]);
+        fprintf(p, "|\n");
     }
+}
+
+static void put_table(FILE *p, const table *t, int links)
+{
+    static const int texts[6] = {ID, CLAIM, SOURCE, ABOUT, PAPER, OURS};
+    const char *data = csv_comment(&t->data, "data");
+    fprintf(p, "\n## ");
+    put_name(p, t->program, links);
+    fprintf(p, "\n\n%s.\n\n", data ? data : "No data set");
+    fprintf(p,
+            "| | claim | source | class | paper | ours | n | difference | effect | q | verdict | "
+            "remark |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+    put_claims(p, t, texts, 6, 1);
 }
 
 /* All numbers, with the q and the verdict after the correction. */
-static int write_csv(const char *path, const table *tables, int n, const correction *c)
+static int write_csv(const char *path)
 {
-    static const char *const columns_of[12] = {"id",         "class", "why_not", "n",
-                                               "difference", "low",   "high",    "effect",
-                                               "p",          "q",     "parts",   "verdict"};
+    static const char *const columns[12] = {"id",         "class", "why_not", "n",
+                                            "difference", "low",   "high",    "effect",
+                                            "p",          "q",     "parts",   "verdict"};
     csv_table out;
-    size_t row;
-    int i, k;
+    size_t i;
+    int k;
     csv_begin(&out);
-    csv_columns(&out, columns_of, 12);
-    for (i = 0; i < n; i++)
-        for (row = 0; row < tables[i].data.rows; row++) {
-            const table *t = &tables[i];
-            const double p = stats_p(&t->found[row]);
-            const double value[6] = {t->difference[row], t->low[row], t->high[row],
-                                     t->effect[row],     p,           t->q[row]};
-            char text[32];
-            if (!is_claim(t, row)) continue;
-            csv_text(&out, t->id[row]);
-            csv_text(&out, t->about[row]);
-            csv_text(&out, t->why_not[row]);
-            csv_real(&out, (double)t->found[row].n);
-            for (k = 0; k < 6; k++) {
-                (void)snprintf(text, sizeof text, "%.4g", value[k]);
-                csv_real(&out, strtod(text, NULL));
-            }
-            csv_real(&out, (double)t->found[row].parts);
-            csv_text(&out, word_of(t, row, c));
-            csv_end_row(&out);
+    csv_columns(&out, columns, 12);
+    for (i = 0; i < claim_count; i++) {
+        const claim *c = &claims[i];
+        const double value[6] = {c->number[DIFFERENCE], c->number[LOW],     c->number[HIGH],
+                                 c->number[EFFECT],     stats_p(&c->found), c->q};
+        char text[32];
+        csv_text(&out, c->text[ID]);
+        csv_text(&out, c->text[ABOUT]);
+        csv_text(&out, c->text[WHY_NOT]);
+        csv_real(&out, (double)c->found.n);
+        for (k = 0; k < 6; k++) {
+            (void)snprintf(text, sizeof text, "%.4g", value[k]);
+            csv_real(&out, strtod(text, NULL));
         }
+        csv_real(&out, (double)c->found.parts);
+        csv_text(&out, c->word);
+        csv_end_row(&out);
+    }
     return csv_finish(&out, path);
 }
 
 /* ---- the page of one experiment -------------------------------------------------------------- */
 
-static void put_own_table(page *p, const table *t, const correction *c)
+static void put_own_table(FILE *p, const table *t)
 {
-    size_t row;
-    put(p, "| | claim | criterion | paper | ours | n | difference | effect | q | verdict |\n"
-           "|---|---|---|---|---|---|---|---|---|---|\n");
-    for (row = 0; row < t->data.rows; row++) {
-        if (!is_claim(t, row)) continue;
-        put_cell(p, t->id[row]);
-        put_cell(p, t->claim[row]);
-        put_cell(p, t->criterion[row]);
-        put_cell(p, t->paper[row]);
-        put_cell(p, t->ours[row]);
-        put_numbers(p, t, row);
-        put_verdict(p, t, row, c);
-        put(p, "|\n");
-    }
+    static const int texts[5] = {ID, CLAIM, CRITERION, PAPER, OURS};
+    fprintf(p, "| | claim | criterion | paper | ours | n | difference | effect | q | verdict |\n"
+               "|---|---|---|---|---|---|---|---|---|---|\n");
+    put_claims(p, t, texts, 5, 0);
 }
 
-/* Writes the page and frees its text. */
-static int finish(page *p, const char *path)
+/* A page is made in memory, and written whole or not at all. */
+typedef struct page {
+    char *text;
+    size_t length;
+} page;
+
+static int finish(page *made, FILE *p, const char *path)
 {
     char err[FILES_ERR_MAX] = "out of memory";
-    const int failed = p->failed || files_write(path, p->text, p->length, err);
+    const int failed = (ferror(p) | fclose(p)) || files_write(path, made->text, made->length, err);
     if (failed) fprintf(stderr, "verdicts: %s\n", err);
-    free(p->text);
+    free(made->text);
     return failed;
 }
 
 /* Replaces what stands between the two marks in the page of the experiment in this folder. */
-static int write_into(const char *folder, const table *t, const correction *c)
+static int write_into(const char *folder, const table *t)
 {
     static const char begin[] = "<!-- verdicts -->\n", end[] = "<!-- end of verdicts -->";
     char err[FILES_ERR_MAX], path[1024];
     unsigned char *old = NULL;
     const char *from, *to;
-    page p = {0};
+    page made;
+    FILE *p;
     size_t n;
     int failed = -1;
-    (void)snprintf(path, sizeof path, "%.500s/%.100s/README.md", folder,
-                   csv_comment(&t->data, "program"));
+    (void)snprintf(path, sizeof path, "%.500s/%.100s/README.md", folder, t->program);
     if (files_read(path, PAGE_MAX, &old, &n, err)) {
         fprintf(stderr, "verdicts: %s\n", err);
         return -1;
     }
     from = strstr((const char *)old, begin);
     to = from ? strstr(from, end) : NULL;
-    if (to) {
-        put(&p, "%.*s\n", (int)(from - (const char *)old) + (int)strlen(begin), (const char *)old);
-        put_own_table(&p, t, c);
-        put(&p, "\n%s", to);
-        failed = finish(&p, path);
+    p = to ? open_memstream(&made.text, &made.length) : NULL;
+    if (p) {
+        fprintf(p, "%.*s\n", (int)(from - (const char *)old) + (int)strlen(begin),
+                (const char *)old);
+        put_own_table(p, t);
+        fprintf(p, "\n%s", to);
+        failed = finish(&made, p, path);
     } else {
         fprintf(stderr, "verdicts: '%s' has no place for them\n", path);
     }
@@ -492,21 +462,23 @@ static int usage(void)
     return 2;
 }
 
-static int write_page(const char *out, int links, const table *tables, int n, const correction *c)
+static int write_page(const char *out, int links, const correction *c)
 {
-    page p = {0};
-    int i;
-    put_head(&p, tables, n, links, c);
-    for (i = 0; i < n; i++) put_table(&p, &tables[i], links, c);
-    return finish(&p, out);
+    page made;
+    FILE *p = open_memstream(&made.text, &made.length);
+    size_t i;
+    if (!p) return -1;
+    put_head(p, links, c);
+    for (i = 0; i < table_count; i++) put_table(p, &tables[i], links);
+    return finish(&made, p, out);
 }
 
 int main(int argc, char **argv)
 {
     const char *out = NULL, *into = NULL, *numbers = NULL;
-    static table tables[TABLES_MAX];
     correction c;
-    int i, n = 0, failed = 0, links = 0;
+    size_t t;
+    int i, failed = 0, links = 0;
     for (i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--out") == 0 && i + 1 < argc)
             out = argv[++i];
@@ -518,20 +490,14 @@ int main(int argc, char **argv)
             into = argv[++i];
         else if (argv[i][0] == '-')
             return usage();
-        else if (n == TABLES_MAX)
-            return fprintf(stderr, "verdicts: more than %d tables\n", TABLES_MAX), 1;
-        else if (load(&tables[n++], argv[i]))
+        else if (load(argv[i]))
             failed = 1;
     }
-    if (n == 0 || !out == !into || (into && numbers)) return usage();
-    failed = failed || correct(tables, n, &c);
-    if (!failed && out) failed = write_page(out, links, tables, n, &c);
-    if (!failed && numbers) failed = write_csv(numbers, tables, n, &c);
-    for (i = 0; into && i < n && !failed; i++) failed = write_into(into, &tables[i], &c);
-    for (i = 0; i < n; i++) {
-        csv_release(&tables[i].data);
-        free(tables[i].found);
-        free(tables[i].q);
-    }
+    if (!failed && (table_count == 0 || !out == !into || (into && numbers))) return usage();
+    failed = failed || correct(&c);
+    if (!failed && out) failed = write_page(out, links, &c);
+    if (!failed && numbers) failed = write_csv(numbers);
+    for (t = 0; into && t < table_count && !failed; t++) failed = write_into(into, &tables[t]);
+    for (t = 0; t < table_count; t++) csv_release(&tables[t].data);
     return failed ? 1 : 0;
 }

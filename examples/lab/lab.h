@@ -198,7 +198,8 @@ stats_finding lab_limit(const lab_report *r, size_t arm, const char *series, dou
 stats_finding lab_near(const lab_report *r, size_t arm, const char *series, double x, double target,
                        double tolerance);
 
-/* What a claim is about, and so what a run can say of it. */
+/* What a claim is about, and so what a run can say of it. Rows that do not say are about the first,
+   and the same below. */
 typedef enum lab_class {
     LAB_TRAINING,   /* networks that have learned, or are about to: other seeds may differ       */
     LAB_ARITHMETIC, /* one computation or count, without chance                                  */

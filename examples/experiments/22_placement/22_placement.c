@@ -356,29 +356,28 @@ static void judge_normal(lab_report *r, const lab_claim *c)
 /* clang-format off */
 static const lab_claim claims[] = {
     {"22a", "With ReLU, the norm is better after the activation", notes, caffenet, after_rule,
-     "trial runs (3 seeds): 0.958 after, 0.959 before: no difference expected", LAB_TRAINING,
-     LAB_SETTING, judge_after, .a = RELU},
+     "trial runs (3 seeds): 0.958 after, 0.959 before: no difference expected",
+     .judge = judge_after, .a = RELU},
     {"22b", "With sigmoid, the norm is better after the activation", ours, "not tried there",
-     after_rule, "trial runs (3 seeds): 0.953 after, 0.926 before", LAB_TRAINING, LAB_SETTING,
-     judge_after, .a = SIGMOID},
+     after_rule, "trial runs (3 seeds): 0.953 after, 0.926 before", .judge = judge_after,
+     .a = SIGMOID},
     {"22c", "With tanh, the norm is better after the activation", ours, "not tried there",
-     after_rule, "trial runs (3 seeds): 0.955 after, 0.946 before", LAB_TRAINING, LAB_SETTING,
-     judge_after, .a = TANH},
+     after_rule, "trial runs (3 seeds): 0.955 after, 0.946 before", .judge = judge_after,
+     .a = TANH},
     {"22d", "Before or after makes little difference", notes, caffenet,
      "the paired difference is below 1.5 points and above -1.5 in each of twelve cells",
      "trial runs (3 seeds): 0.1 (ReLU), 2.7 (sigmoid), 0.9 points (tanh) at rate 0.1, 1 epoch",
-     LAB_TRAINING, LAB_SETTING, judge_small},
+     .judge = judge_small},
     {"22e", "A norm before the activation does not give inputs of mean 0 and variance 1",
      "a lecture-style post on how batch norm helps", "no numbers; for z ~ N(0, 1): ReLU mean "
      "0.399, variance 0.341; sigmoid 0.5, 0.0434; tanh 0, 0.394", "start: mean within a tenth of a "
      "standard deviation, variance within 10 % of these; end: |variance - 1| > 0.1; for each "
-     "activation", "none", LAB_TRAINING, LAB_SETTING, judge_moments},
+     "activation", "none", .judge = judge_moments},
     {"22f", "What a linear layer gives is more Gaussian than what it is given",
      "Ioffe & Szegedy 2015, section 3.2", "no numbers: Wu + b is \"more likely to have a "
      "symmetric, non-sparse distribution, that is 'more Gaussian'\"", "|skewness| and |excess "
      "kurtosis|, mean over units of layers 2 to 6, arm before, rate 0.1, end: smaller for Wu + b "
-     "than for activations, paired, all three; partly: some", "none", LAB_TRAINING, LAB_SETTING,
-     judge_normal}};
+     "than for activations, paired, all three; partly: some", "none", .judge = judge_normal}};
 /* clang-format on */
 
 static void check_start(lab_report *r)

@@ -361,36 +361,34 @@ static const lab_claim claims[] = {
      "slope of log(sd of the logits) against log m, fitted from m = 16 to 256: -0.5 ± 0.1 in the "
      "mean, seed by seed",
      "trial run (1 network): sd 1.58, 0.977, 0.40, 0.283 at m = 4, 16, 128, 256; slope -0.46",
-     LAB_TRAINING, LAB_SETTING, judge_slope},
+     .judge = judge_slope},
     {"28b", "Batch norm makes the generalization gap smaller", NOTES, "no numbers", "accuracy on "
      "the 2000 training images minus test accuracy after 20 epochs: smaller than without norm, "
-     "learning rate 0.1 (sign only)", "none", LAB_TRAINING, LAB_SETTING,
-     LAST(LESS, GAP_BATCH_NORM, GAP_NONE, "gap")},
+     "learning rate 0.1 (sign only)", "none", LAST(LESS, GAP_BATCH_NORM, GAP_NONE, "gap")},
     {"28c", "A large learning rate makes the gap of batch norm smaller still",
      "Bjorck et al. 2018, via " NOTES, "no numbers for this setting", "gap after 20 epochs with "
      "learning rate 0.5 smaller than with 0.1, both with batch norm (sign only)", "none",
-     LAB_TRAINING, LAB_SETTING, LAST(LESS, GAP_BATCH_FAST, GAP_BATCH_NORM, "gap")},
+     LAST(LESS, GAP_BATCH_FAST, GAP_BATCH_NORM, "gap")},
     {"28d", "Batch norm generalizes better", NOTES "; Ioffe and Szegedy 2015, sec. 3.4",
      "no numbers for this setting", "test accuracy after 20 epochs on 2000 images above that "
-     "without norm, learning rate 0.1 (sign only)", "none", LAB_TRAINING, LAB_SETTING,
+     "without norm, learning rate 0.1 (sign only)", "none",
      LAST(MORE, GAP_BATCH_NORM, GAP_NONE, "test_accuracy")},
     {"28e", "With batch norm a large learning rate generalizes better",
      "Bjorck et al. 2018, Fig. 1", "CIFAR-10: the largest learning rate ends best", "test accuracy "
      "after 20 epochs with learning rate 0.5 above that with 0.1, both with batch norm (sign only)",
-     "none", LAB_TRAINING, LAB_SETTING,
-     LAST(MORE, GAP_BATCH_FAST, GAP_BATCH_NORM, "test_accuracy")},
+     "none", LAST(MORE, GAP_BATCH_FAST, GAP_BATCH_NORM, "test_accuracy")},
     {"28f", "In a convolutional network batch norm gives a better accuracy",
      NOTES "; caffenet-benchmark (ImageNet, single runs)",
      "accuracy 0.478 with batch norm before ReLU, 0.471 without", "test accuracy after one epoch "
      "on 12,000 images above that without norm, before ReLU, learning rate 0.1 (sign only)", "none",
-     LAB_TRAINING, LAB_SETTING, LAST(MORE, CNN_BEFORE, CNN_NONE, "test_accuracy")},
+     LAST(MORE, CNN_BEFORE, CNN_NONE, "test_accuracy")},
     {"28g", "In a convolutional network too, after ReLU is the better place for batch norm",
      NOTES "; caffenet-benchmark (ImageNet, single runs)",
      "with scale and bias, as here: accuracy 0.493 after, 0.478 before; without: 0.499, 0.474",
      "test accuracy of the convolutional network higher with the norm after ReLU, learning rate "
      "0.1 (sign only)",
-     "none for convolutions; a dense network (3 seeds): 0.959 before, 0.958 after", LAB_TRAINING,
-     LAB_SETTING, LAST(MORE, CNN_AFTER, CNN_BEFORE, "test_accuracy")},
+     "none for convolutions; a dense network (3 seeds): 0.959 before, 0.958 after",
+     LAST(MORE, CNN_AFTER, CNN_BEFORE, "test_accuracy")},
     {"28h", "Batch norm of images is batch norm of rows, a row for each position of each image",
      "a tutorial with a custom batch norm; " NOTES, "the formula and the code",
      "exact: outputs, gradients and running statistics to 1e-12; a check until after the run",

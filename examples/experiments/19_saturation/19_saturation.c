@@ -346,54 +346,6 @@ static int run_mnist(lab_run *run)
     return trainer_run(run, &plan);
 }
 
-/* ---- the printed layer ----------------------------------------------------------------------- */
-
-/* Batch norm as the tutorial has it: s = sqrt(sum (x-mean)^2 / (n-1)), y = gamma (x-mean)/s + beta,
-   no epsilon. A constant column has no s: it is not guarded there, nor here. */
-static void printed_forward(nrm_real *y, double *mean, double *spread, const nrm_real *x,
-                            const nrm_real *gamma, const nrm_real *beta, size_t n, size_t width)
-{
-    size_t i, j;
-    for (j = 0; j < width; j++) {
-        double sum = 0, squares = 0;
-        for (i = 0; i < n; i++) sum += (double)x[i * width + j];
-        mean[j] = sum / (double)n;
-        for (i = 0; i < n; i++) {
-            const double c = (double)x[i * width + j] - mean[j];
-            squares += c * c;
-        }
-        spread[j] = sqrt(squares / (double)(n - 1));
-        for (i = 0; i < n; i++) {
-            const double c = (double)x[i * width + j] - mean[j];
-            y[i * width + j] = (nrm_real)((double)gamma[j] * c / spread[j] + (double)beta[j]);
-        }
-    }
-}
-
-/* With g = gamma dy: dx = (g - mean of g)/s - (x-mean) sum(g (x-mean)) / ((n-1) s^3). */
-static void printed_backward(nrm_real *dx, nrm_real *dgamma, nrm_real *dbeta, const nrm_real *dy,
-                             const nrm_real *x, const double *mean, const double *spread,
-                             const nrm_real *gamma, size_t n, size_t width)
-{
-    size_t i, j;
-    for (j = 0; j < width; j++) {
-        const double s = spread[j], g = (double)gamma[j];
-        double sum = 0, with_c = 0;
-        for (i = 0; i < n; i++) {
-            sum += (double)dy[i * width + j];
-            with_c += (double)dy[i * width + j] * ((double)x[i * width + j] - mean[j]);
-        }
-        dbeta[j] = (nrm_real)sum;
-        dgamma[j] = (nrm_real)(with_c / s);
-        for (i = 0; i < n; i++) {
-            const double c = (double)x[i * width + j] - mean[j];
-            const double centred = (double)dy[i * width + j] - sum / (double)n;
-            dx[i * width + j] =
-                (nrm_real)(g * (centred / s - c * with_c / ((double)(n - 1) * s * s * s)));
-        }
-    }
-}
-
 /* ---- the toy network ------------------------------------------------------------------------- */
 
 enum { IN = 5, HIDDEN = 100, TOY_TRAIN = 2000, TOY_TEST = 1000, TOY_BATCH_SIZE = 32 };
@@ -458,30 +410,75 @@ static toy *toy_make(size_t variant, uint64_t seed)
     return t;
 }
 
+/* Batch norm as the tutorial has it: s = sqrt(sum (x-mean)^2 / (n-1)), y = gamma (x-mean)/s + beta,
+   no epsilon. A constant column has no s: it is not guarded there, nor here. */
+static void printed_statistics(toy *t, size_t n)
+{
+    size_t i, j;
+    for (j = 0; j < HIDDEN; j++) {
+        double sum = 0, squares = 0;
+        for (i = 0; i < n; i++) sum += (double)t->z[i * HIDDEN + j];
+        t->mean[j] = sum / (double)n;
+        for (i = 0; i < n; i++) {
+            const double c = (double)t->z[i * HIDDEN + j] - t->mean[j];
+            squares += c * c;
+        }
+        t->spread[j] = sqrt(squares / (double)(n - 1));
+    }
+}
+
+static void printed_forward(toy *t, const double *mean, const double *spread, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n * HIDDEN; i++) {
+        const size_t j = i % HIDDEN;
+        const double c = (double)t->z[i] - mean[j];
+        t->y[i] = (nrm_real)((double)t->p.gamma[j] * c / spread[j] + (double)t->p.beta[j]);
+    }
+}
+
+/* In place, with g = gamma dy: dx = (g - mean of g)/s - (x-mean) sum(g (x-mean)) / ((n-1) s^3). */
+static void printed_backward(toy *t, nrm_real *d, size_t n)
+{
+    size_t i, j;
+    for (j = 0; j < HIDDEN; j++) {
+        const double s = t->spread[j], g = (double)t->p.gamma[j];
+        double sum = 0, with_c = 0;
+        for (i = 0; i < n; i++) {
+            sum += (double)d[i * HIDDEN + j];
+            with_c += (double)d[i * HIDDEN + j] * ((double)t->z[i * HIDDEN + j] - t->mean[j]);
+        }
+        t->d.beta[j] = (nrm_real)sum;
+        t->d.gamma[j] = (nrm_real)(with_c / s);
+        for (i = 0; i < n; i++) {
+            const double c = (double)t->z[i * HIDDEN + j] - t->mean[j];
+            const double centred = (double)d[i * HIDDEN + j] - sum / (double)n;
+            d[i * HIDDEN + j] =
+                (nrm_real)(g * (centred / s - c * with_c / ((double)(n - 1) * s * s * s)));
+        }
+    }
+}
+
 /* The norm of the variant; in train mode with the statistics of the batch, which enter the running
    ones if `track`. */
 static int toy_norm(toy *t, size_t n, int mode, int track)
 {
-    size_t i, j;
+    size_t j;
     if (t->variant == TOY_BATCH)
         return nrm_batchnorm_forward(t->y, t->m, t->rstd,
                                      track || mode == NRM_INFER ? &t->running : NULL, t->z,
                                      t->p.gamma, t->p.beta, mode, t->eps, n, HIDDEN, 1);
     if (t->variant == TOY_NONE) {
         memcpy(t->y, t->z, n * HIDDEN * sizeof *t->y);
-        return NRM_OK;
+    } else if (mode == NRM_INFER) {
+        printed_forward(t, t->slow_mean, t->slow_spread, n);
+    } else {
+        printed_statistics(t, n);
+        printed_forward(t, t->mean, t->spread, n);
     }
-    if (mode == NRM_TRAIN)
-        printed_forward(t->y, t->mean, t->spread, t->z, t->p.gamma, t->p.beta, n, HIDDEN);
     for (j = 0; j < HIDDEN && track; j++) {
         t->slow_mean[j] = 0.999 * t->slow_mean[j] + 0.001 * t->mean[j];
         t->slow_spread[j] = 0.999 * t->slow_spread[j] + 0.001 * t->spread[j];
-    }
-    for (i = 0; i < n * HIDDEN && mode == NRM_INFER; i++) {
-        j = i % HIDDEN;
-        t->y[i] = (nrm_real)((double)t->p.gamma[j] * ((double)t->z[i] - t->slow_mean[j]) /
-                                 t->slow_spread[j] +
-                             (double)t->p.beta[j]);
     }
     return NRM_OK;
 }
@@ -512,9 +509,7 @@ static int toy_step(toy *t, const nrm_real *x, const int *labels, nrm_acc *loss)
     if (rc >= 0 && t->variant == TOY_BATCH)
         rc = nrm_batchnorm_backward(dh, t->d.gamma, t->d.beta, dh, t->z, t->m, t->rstd, t->p.gamma,
                                     NRM_TRAIN, n, HIDDEN, 1);
-    if (rc >= 0 && t->variant == TOY_PRINTED)
-        printed_backward(dh, t->d.gamma, t->d.beta, dh, t->z, t->mean, t->spread, t->p.gamma, n,
-                         HIDDEN);
+    if (rc >= 0 && t->variant == TOY_PRINTED) printed_backward(t, dh, n);
     if (rc >= 0) rc = nrm_linear_backward(NULL, t->d.W1, NULL, dh, x, t->p.W1, n, IN, HIDDEN);
     for (i = 0; i < count && rc >= 0; i++) p[i] -= (nrm_real)0.1 * d[i];
     return rc;

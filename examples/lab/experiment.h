@@ -24,20 +24,18 @@
    its lab_program names: the first train_n and test_n examples, 0 for all, fewer if `quick`. */
 #define LAB_SETS(train, test, train_n, test_n, encoding)                                           \
     static training_set train, test;                                                               \
-    static int prepare(const dataset *data, int quick)                                             \
-    {                                                                                              \
-        (void)quick;                                                                               \
-        return training_load(&train, &test, data, train_n, test_n, encoding);                      \
-    }                                                                                              \
-    static int prepare(const dataset *data, int quick)
+    LAB_PREPARE(training_load(&train, &test, data, train_n, test_n, encoding))
 
 /* The same without a test set. */
 #define LAB_SET(train, train_n, encoding)                                                          \
     static training_set train;                                                                     \
+    LAB_PREPARE(training_load(&train, NULL, data, train_n, 0, encoding))
+
+#define LAB_PREPARE(load)                                                                          \
     static int prepare(const dataset *data, int quick)                                             \
     {                                                                                              \
         (void)quick;                                                                               \
-        return training_load(&train, NULL, data, train_n, 0, encoding);                            \
+        return load;                                                                               \
     }                                                                                              \
     static int prepare(const dataset *data, int quick)
 

@@ -11,94 +11,83 @@
 #define RESIDUAL_EPS ((nrm_real)1e-5)
 #define RESIDUAL_NEW_WEIGHT ((nrm_real)0.1)
 
-/* ---- memory: laid out twice, first without a block to find its size -------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
-enum { RESIDUALI_ALIGN = 64 };
+typedef struct residuali_block { /* a network's blocks are a list */
+    struct residuali_block *next;
+    double align;
+} residuali_block;
 
-typedef struct residuali_arena {
-    char *base;
-    size_t used;
-} residuali_arena;
-
-static void *residuali_take(residuali_arena *arena, size_t bytes)
+/* Zeros; NULL, and then net->layers is 0, if memory is out. */
+static void *residuali_take(residual_net *net, size_t bytes)
 {
-    void *place = arena->base ? arena->base + arena->used : NULL;
-    arena->used += (bytes + RESIDUALI_ALIGN - 1) / RESIDUALI_ALIGN * RESIDUALI_ALIGN;
-    return place;
+    residuali_block *block = (residuali_block *)calloc(1, sizeof *block + bytes);
+    if (!block) net->layers = 0;
+    if (!block) return NULL;
+    block->next = (residuali_block *)net->block;
+    net->block = block;
+    return block + 1;
 }
 
-static nrm_real *residuali_reals(residuali_arena *arena, size_t n)
+static nrm_real *residuali_reals(residual_net *net, size_t n)
 {
-    return (nrm_real *)residuali_take(arena, n * sizeof(nrm_real));
+    return (nrm_real *)residuali_take(net, n * sizeof(nrm_real));
 }
 
-static size_t residuali_in(const residual_spec *spec, size_t l)
+void residual_free(residual_net *net)
 {
-    return l == 0 ? spec->inputs : spec->width;
-}
-
-static size_t residuali_out(const residual_spec *spec, size_t l)
-{
-    return l == 2 * spec->blocks + 1 ? spec->classes : spec->width;
-}
-
-static int residuali_has_norm(const residual_spec *spec, size_t l)
-{
-    return spec->norm != NRM_NO_NORM && l < 2 * spec->blocks + 1;
-}
-
-/* Activations and statistics of a layer. */
-static void residuali_layout_layer(residuali_arena *arena, residual_layer *layer,
-                                   const residual_spec *spec, size_t l)
-{
-    const size_t in = residuali_in(spec, l), out = residuali_out(spec, l);
-    const size_t most = out > spec->max_batch ? out : spec->max_batch;
-    residual_layer made;
-    memset(&made, 0, sizeof made);
-    made.in = in;
-    made.out = out;
-    made.z = residuali_reals(arena, spec->max_batch * out);
-    made.y = l < 2 * spec->blocks + 1 ? residuali_reals(arena, spec->max_batch * out) : made.z;
-    if (residuali_has_norm(spec, l)) {
-        made.mean = (nrm_acc *)residuali_take(arena, most * sizeof(nrm_acc));
-        made.rstd = (nrm_acc *)residuali_take(arena, most * sizeof(nrm_acc));
-        made.running.mean = residuali_reals(arena, out);
-        made.running.var = residuali_reals(arena, out);
-        made.running.new_weight = RESIDUAL_NEW_WEIGHT;
+    residuali_block *block = (residuali_block *)net->block;
+    while (block) {
+        residuali_block *next = block->next;
+        free(block);
+        block = next;
     }
-    if (layer) *layer = made;
+    memset(net, 0, sizeof *net);
 }
 
-static size_t residuali_count(const residual_spec *spec)
-{
-    size_t l, n = 0;
-    for (l = 0; l < 2 * spec->blocks + 2; l++)
-        n += residuali_out(spec, l) *
-             (residuali_in(spec, l) + (residuali_has_norm(spec, l) ? 2 : 0));
-    return n;
-}
-
-static void residuali_layout(residuali_arena *arena, residual_net *net)
+/* Shape, activations and statistics of layer l. */
+static void residuali_make_layer(residual_net *net, size_t l)
 {
     const residual_spec *spec = &net->spec;
-    const size_t n = net->n_params, rows = spec->max_batch;
+    const int is_last = l == 2 * spec->blocks + 1;
+    residual_layer *s = &net->layer[l];
+    size_t most;
+    s->in = l == 0 ? spec->inputs : spec->width;
+    s->out = is_last ? spec->classes : spec->width;
+    s->z = residuali_reals(net, spec->max_batch * s->out);
+    s->y = is_last ? s->z : residuali_reals(net, spec->max_batch * s->out);
+    net->n_params += s->in * s->out;
+    if (is_last || spec->norm == NRM_NO_NORM) return;
+    net->n_params += 2 * s->out;
+    most = s->out > spec->max_batch ? s->out : spec->max_batch;
+    s->mean = (nrm_acc *)residuali_take(net, most * sizeof(nrm_acc));
+    s->rstd = (nrm_acc *)residuali_take(net, most * sizeof(nrm_acc));
+    s->running.mean = residuali_reals(net, s->out);
+    s->running.var = residuali_reals(net, s->out);
+    s->running.new_weight = RESIDUAL_NEW_WEIGHT;
+}
+
+/* Returns 0, or -1 if memory is out. */
+static int residuali_allocate(residual_net *net)
+{
+    const residual_spec *spec = &net->spec;
+    const size_t rows = spec->max_batch;
     const size_t widest = spec->width > spec->classes ? spec->width : spec->classes;
     size_t l;
-    net->layer = (residual_layer *)residuali_take(arena, net->layers * sizeof *net->layer);
-    net->h = (nrm_real **)residuali_take(arena, (spec->blocks + 1) * sizeof *net->h);
-    net->params = residuali_reals(arena, n);
-    net->grads = residuali_reals(arena, n);
-    net->velocity = residuali_reals(arena, n);
-    net->prob = residuali_reals(arena, rows * spec->classes);
-    net->work[0] = residuali_reals(arena, rows * widest);
-    net->work[1] = residuali_reals(arena, rows * widest);
-    for (l = 0; l < net->layers; l++)
-        residuali_layout_layer(arena, arena->base ? &net->layer[l] : NULL, spec, l);
-    for (l = 1; l <= spec->blocks; l++) {
-        nrm_real *h = residuali_reals(arena, rows * spec->width);
-        if (arena->base) net->h[l] = h;
-    }
-    if (arena->base) net->h[0] = net->layer[0].y;
+    net->layers = 2 * spec->blocks + 2;
+    net->layer = (residual_layer *)residuali_take(net, net->layers * sizeof *net->layer);
+    net->h = (nrm_real **)residuali_take(net, (spec->blocks + 1) * sizeof *net->h);
+    if (!net->layer || !net->h) return -1;
+    for (l = 0; l < net->layers; l++) residuali_make_layer(net, l);
+    net->h[0] = net->layer[0].y;
+    for (l = 1; l <= spec->blocks; l++) net->h[l] = residuali_reals(net, rows * spec->width);
+    net->params = residuali_reals(net, net->n_params);
+    net->grads = residuali_reals(net, net->n_params);
+    net->velocity = residuali_reals(net, net->n_params);
+    net->prob = residuali_reals(net, rows * spec->classes);
+    net->work[0] = residuali_reals(net, rows * widest);
+    net->work[1] = residuali_reals(net, rows * widest);
+    return net->layers ? 0 : -1;
 }
 
 /* ---- the beginning --------------------------------------------------------------------------- */
@@ -116,7 +105,7 @@ static size_t residuali_start_layer(residual_net *net, size_t l, size_t at)
     s->dW = net->grads + at;
     nrm_rng_seed(&rng, net->spec.seed, 4 * (uint64_t)l);
     for (i = 0; i < weights; i++) s->W[i] = (nrm_real)(sd * (double)draw_normal(&rng));
-    if (!residuali_has_norm(&net->spec, l)) return weights;
+    if (!s->running.mean) return weights;
     s->gamma = s->W + weights;
     s->beta = s->gamma + s->out;
     s->dgamma = s->dW + weights;
@@ -127,30 +116,16 @@ static size_t residuali_start_layer(residual_net *net, size_t l, size_t at)
 
 int residual_make(residual_net *net, const residual_spec *spec)
 {
-    residuali_arena arena = {NULL, 0};
     size_t l, at = 0;
     memset(net, 0, sizeof *net);
     net->spec = *spec;
-    net->layers = 2 * spec->blocks + 2;
-    net->n_params = residuali_count(spec);
-    residuali_layout(&arena, net);
-    net->block = calloc(1, arena.used + RESIDUALI_ALIGN);
-    if (!net->block) {
+    if (residuali_allocate(net)) {
         fprintf(stderr, "no residual network: out of memory\n");
+        residual_free(net);
         return -1;
     }
-    arena.base =
-        (char *)net->block + (RESIDUALI_ALIGN - (size_t)(uintptr_t)net->block % RESIDUALI_ALIGN);
-    arena.used = 0;
-    residuali_layout(&arena, net);
     for (l = 0; l < net->layers; l++) at += residuali_start_layer(net, l, at);
     return 0;
-}
-
-void residual_free(residual_net *net)
-{
-    free(net->block);
-    memset(net, 0, sizeof *net);
 }
 
 /* ---- forward --------------------------------------------------------------------------------- */

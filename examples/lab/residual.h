@@ -64,7 +64,7 @@ typedef struct residual_net {
     nrm_real *params, *grads, *velocity; /* [n_params] layer by layer: W, gamma, beta */
     nrm_real *prob;                      /* [max_batch][classes] */
     nrm_real *work[2];                   /* [max_batch][width] gradients on their way back */
-    void *block;                         /* all memory */
+    void *block;                         /* all memory, a list */
 } residual_net;
 
 /* Allocates and draws the weights. Returns 0, or -1 after a line on stderr. */

@@ -613,25 +613,6 @@ static void judge_standard(lab_report *r, const lab_claim *c)
     lab_verdict(r, c, stats_together(part, 2 * GAINS), "", "%.4f to %.4f in all runs", low, high);
 }
 
-static void judge_large(lab_report *r, const lab_claim *c)
-{
-    stats_finding part[GAINS - 1];
-    double without[GAINS];
-    size_t i;
-    for (i = 0; i < GAINS; i++) {
-        without[i] = lab_average(layers(r, tanh_arm(6, i, 0), c->series));
-        if (i > 0)
-            part[i - 1] = lab_more(layers(r, tanh_arm(6, i, 0), c->series),
-                                   layers(r, tanh_arm(6, i, 1), c->series), 1);
-    }
-    lab_verdict(r, c, stats_together(part, GAINS - 1),
-                lab_format(r, "with, at gain 1: %.3f",
-                           lab_average(layers(r, tanh_arm(6, 0, 1), c->series))),
-                "without %.3f, %.3f, %.3f, %.3f at gains 1, 5/3, 5, 20; with %.3f at 20",
-                without[0], without[1], without[2], without[3],
-                lab_average(layers(r, tanh_arm(6, GAIN_20, 1), c->series)));
-}
-
 static void judge_dead(lab_report *r, const lab_claim *c)
 {
     const size_t arm = tanh_arm(6, GAIN_20, 0);
@@ -699,6 +680,9 @@ static void judge_linear(lab_report *r, const lab_claim *c)
 }
 
 /* clang-format off */
+#define SIX(gain) ((GAINS + (gain)) * RULES) /* layers, no norm; behind it with batch norm */
+#define LESS_SATURATED(gain)                                                                       \
+    {LAB_MORE, SIX(gain), SIX(gain) + 1, "start/saturated", .to = DEPTH_MAX}
 #define BOTH_GAINS(test, none)                                                                     \
     LAB_PARTS({test, none + 1, none, "accuracy"}, {test, none + 3, none + 2, "accuracy"}),         \
     .decimals = 3
@@ -714,7 +698,11 @@ static const lab_claim claims[] = {
      "six layers, at the start: a larger fraction saturated without batch norm, at gains 5/3, 5 "
      "and 20",
      "trial runs (1 seed): 0.04, 0.20, 0.66, 0.91 at gains 1, 5/3, 5, 20 without, 0.04 with",
-     .judge = judge_large, .series = "start/saturated"},
+     LAB_PARTS(LESS_SATURATED(1), LESS_SATURATED(GAIN_5), LESS_SATURATED(GAIN_20),
+               {.a = SIX(0), .series = "start/saturated", .to = DEPTH_MAX},
+               {.a = SIX(0) + 1, .series = "start/saturated", .to = DEPTH_MAX}),
+     .say = "without #7[%.3f], #1[%.3f], #3[%.3f], #5[%.3f] at gains 1, 5/3, 5, 20; with #6[%.3f] "
+     "at 20", .remark = "with, at gain 1: #8[%.3f]"},
     {"19c", "Batch norm prevents dead units",
      "a tutorial on batch norm in a tanh network (\"prevents ... dead neurons\")", "no numbers",
      "gain 20, six layers, after 600 steps: more units saturated on all 1000 images without, none "
@@ -724,7 +712,7 @@ static const lab_claim claims[] = {
      "a tutorial on batch norm in a tanh network", "no numbers",
      "six layers, gains 5 and 20: higher test accuracy with batch norm",
      "trial runs (1 seed): 0.34 without, 0.85 with, at gain 20",
-     BOTH_GAINS(LAB_MORE, (GAINS + GAIN_5) * RULES),
+     BOTH_GAINS(LAB_MORE, SIX(GAIN_5)),
      .say = "gain 5: $2 without, $1 with; gain 20: $4, $3"},
     {"19e", "Batch norm does not help a well-initialized network of one hidden layer",
      "ours, after the log of Karpathy's makemore, part 3",

@@ -416,17 +416,13 @@ static void judge_spread(lab_report *r, const lab_claim *c)
                 b.mean, b.sd);
 }
 
-static double start_loss(const lab_report *r, size_t arm, size_t s, size_t rate, size_t i)
-{
-    static const char *const name[POINTS] = {"start1", "start2", "start3"};
-    return lab_at(r, arm, s, name[i], rates[rate]);
-}
+static const char *const start_name[POINTS] = {"start1", "start2", "start3"};
 
 static stats_summary three_starts(const lab_report *r, size_t arm, size_t s, size_t rate)
 {
     double loss[POINTS];
     size_t i;
-    for (i = 0; i < POINTS; i++) loss[i] = start_loss(r, arm, s, rate, i);
+    for (i = 0; i < POINTS; i++) loss[i] = lab_at(r, arm, s, start_name[i], rates[rate]);
     return stats_describe(loss, POINTS);
 }
 
@@ -555,16 +551,15 @@ static void draw_scale(lab_report *r, plot_panel *p, const lab_panel *panel)
 
 static void draw_starts(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    size_t k, i, s, j;
+    size_t k, i, s;
     (void)panel;
     for (k = 0; k < NORMS; k++)
         for (s = 0; s < lab_seeds(r, ARM(STARTS, k)); s++)
             for (i = 0; i < POINTS; i++) {
-                double loss[RATES];
+                const lab_series loss = lab_get(r, ARM(STARTS, k), s, start_name[i]);
                 plot_style style = look_of(k);
-                for (j = 0; j < RATES; j++) loss[j] = start_loss(r, ARM(STARTS, k), s, j, i);
                 style.width = 0.6;
-                plot_line(p, norm_name[k], rates, loss, RATES, style);
+                plot_line(p, norm_name[k], loss.x, loss.y, loss.n, style);
             }
 }
 

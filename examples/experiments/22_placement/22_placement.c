@@ -71,37 +71,34 @@ static nrm_mlp_spec network(trainer *t)
     return spec;
 }
 
-/* What a hidden layer shows of one matrix [rows][cols]: means over its units. */
-typedef struct shape {
-    double mean, off, variance, skew, kurtosis; /* off: of |mean| of a unit */
-} shape;
+/* What a hidden layer shows of one matrix [rows][cols]: means over its units. OFF: of |mean|. */
+enum { MEAN, OFF, VARIANCE, SKEW, KURTOSIS, SHAPES };
+static const char *const shape_name[SHAPES] = {"mean", "off", "variance", "skew", "kurtosis"};
 
 typedef struct look { /* what the probe gathers */
     int place;
-    shape linear[HIDDEN], fed[HIDDEN]; /* fed: to the next layer */
+    double linear[HIDDEN][SHAPES], fed[HIDDEN][SHAPES]; /* fed: to the next layer */
     double density[BINS];
 } look;
 
-static shape shape_of(const nrm_mlp_event *e)
+static void shape_of(double *s, const nrm_mlp_event *e)
 {
     static double column[PROBED];
-    shape s = {0, 0, 0, 0, 0};
     size_t i, j, alive = 0;
     for (j = 0; j < e->cols; j++) {
         stats_summary unit;
         for (i = 0; i < e->rows; i++) column[i] = (double)e->data[i * e->cols + j];
         unit = stats_describe(column, e->rows);
-        s.mean += unit.mean / (double)e->cols;
-        s.off += fabs(unit.mean) / (double)e->cols;
-        s.variance += unit.sd * unit.sd / (double)e->cols;
+        s[MEAN] += unit.mean / (double)e->cols;
+        s[OFF] += fabs(unit.mean) / (double)e->cols;
+        s[VARIANCE] += unit.sd * unit.sd / (double)e->cols;
         if (!(unit.sd > 1e-6)) continue; /* a dead unit has no shape */
         alive++;
-        s.skew += fabs(unit.skew);
-        s.kurtosis += fabs(unit.kurtosis);
+        s[SKEW] += fabs(unit.skew);
+        s[KURTOSIS] += fabs(unit.kurtosis);
     }
-    s.skew /= (double)alive;
-    s.kurtosis /= (double)alive;
-    return s;
+    s[SKEW] /= (double)alive;
+    s[KURTOSIS] /= (double)alive;
 }
 
 static void density_of(look *k, const nrm_mlp_event *e)
@@ -121,9 +118,9 @@ static void probe(void *context, const nrm_mlp_event *e)
     look *k = (look *)context;
     const int last = k->place == AFTER ? NRM_AT_NORM : NRM_AT_ACTIVATION;
     if (e->gradient || e->layer >= HIDDEN) return;
-    if (e->place == NRM_AT_LINEAR) k->linear[e->layer] = shape_of(e);
+    if (e->place == NRM_AT_LINEAR) shape_of(k->linear[e->layer], e);
     if (e->place != last) return;
-    k->fed[e->layer] = shape_of(e);
+    shape_of(k->fed[e->layer], e);
     if (e->layer == HISTOGRAM_LAYER) density_of(k, e);
 }
 
@@ -133,8 +130,9 @@ static int take_look(trainer *t, int end)
     lab_run *r = t->run;
     nrm_mlp *net = t->net;
     const size_t n = train_set.n < PROBED ? train_set.n : PROBED;
+    const size_t shapes = end && place_of(r->arm) == BEFORE ? SHAPES : SKEW;
     look k;
-    size_t l;
+    size_t l, i;
     int rc;
     memset(&k, 0, sizeof k);
     k.place = place_of(r->arm);
@@ -144,15 +142,11 @@ static int take_look(trainer *t, int end)
     net->probe = NULL;
     if (rc < 0 && rc != NRM_NONFINITE) return -1;
     for (l = 0; l < HIDDEN; l++) {
-        const double value[7] = {k.fed[l].mean,       k.fed[l].off,      k.fed[l].variance,
-                                 k.fed[l].skew,       k.fed[l].kurtosis, k.linear[l].skew,
-                                 k.linear[l].kurtosis};
-        static const char *const what[7] = {"mean",     "off",         "variance",       "skew",
-                                            "kurtosis", "skew_linear", "kurtosis_linear"};
-        const size_t kinds = end && k.place == BEFORE ? 7 : 3;
-        size_t i;
-        for (i = 0; i < kinds; i++)
-            lab_record_as(r, (double)(l + 2), value[i], "%s_%s", end ? "end" : "start", what[i]);
+        const double layer = (double)(l + 2);
+        for (i = 0; i < shapes; i++)
+            lab_record_as(r, layer, k.fed[l][i], "%s_%s", end ? "end" : "start", shape_name[i]);
+        for (i = SKEW; i < shapes; i++)
+            lab_record_as(r, layer, k.linear[l][i], "end_%s_linear", shape_name[i]);
     }
     for (l = 0; l < BINS && end && rate_of(r->arm) < 0.2; l++)
         lab_record(r, "end_density", BIN_LO + (BIN_HI - BIN_LO) * ((double)l + 0.5) / BINS,

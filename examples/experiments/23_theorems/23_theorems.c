@@ -307,6 +307,7 @@ static int record_theorems(lab_run *r, nrm_mlp *net, char when)
 {
     static layer_view view;
     layer_view *v = &view;
+    const double trained = when == 'b';
     double loss = 0, plain = 0, off, lambda, alike = 0;
     double e[EXACTNESS] = {0};
     size_t i, j;
@@ -322,7 +323,7 @@ static int record_theorems(lab_run *r, nrm_mlp *net, char when)
     memcpy(v->dy, v->normed.dy, sizeof v->dy);
     off = training_farthest(v->normed.net->state[0].norm_out, v->x, M * (size_t)WIDTH) /
           training_farthest(v->x, NULL, M * (size_t)WIDTH);
-    lab_record_as(r, 0, stats_larger(off, fabs(loss - plain) / plain), "error43_%c", when);
+    lab_record(r, "error43", trained, stats_larger(off, fabs(loss - plain) / plain));
     lambda = largest_singular(v->in);
     for (j = 0; j < WIDTH; j++) {
         const unit u = unit_of(v, j);
@@ -330,8 +331,8 @@ static int record_theorems(lab_run *r, nrm_mlp *net, char when)
         record_unit(r, v, j, &u, lambda, when, e);
         alike += u.dy_xhat > 0;
     }
-    for (i = 0; i < EXACTNESS; i++) lab_record_as(r, 0, e[i], "%s_%c", exactness_name[i], when);
-    lab_record_as(r, 0, alike / e[UNITS], "alike_%c", when); /* the sign theorem 4.2 asks for */
+    for (i = 0; i < EXACTNESS; i++) lab_record(r, exactness_name[i], trained, e[i]);
+    lab_record(r, "alike", trained, alike / e[UNITS]); /* the sign theorem 4.2 asks for */
     free(v->plain.block);
     free(v->normed.block);
     return 0;
@@ -655,14 +656,6 @@ static int run(lab_run *r)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-/* The largest value of an error: before and after training, if there are both. */
-static double largest(lab_report *r, size_t arm, const char *error)
-{
-    if (lab_get(r, arm, 0, error).n) return lab_largest(r, arm, error);
-    return stats_larger(lab_largest(r, arm, lab_format(r, "%s_a", error)),
-                        lab_largest(r, arm, lab_format(r, "%s_b", error)));
-}
-
 static lab_numbers medians(const lab_report *r, const char *series)
 {
     lab_numbers a;
@@ -677,12 +670,6 @@ static lab_numbers medians(const lab_report *r, const char *series)
         a.of[s] = stats_median(copy, v.n);
     }
     return a;
-}
-
-static void judge_exact(lab_report *r, const lab_claim *c)
-{
-    const double off = largest(r, c->a, c->series);
-    lab_verdict(r, c, stats_holds(off < c->limit), c->remark, "largest difference %.1e", off);
 }
 
 static lab_numbers percent_taken(const lab_report *r, const char *series)
@@ -720,14 +707,14 @@ static void judge_less_curved(lab_report *r, const lab_claim *c)
     const lab_numbers after = less_curved(r, 'b'), before = less_curved(r, 'a');
     lab_verdict(
         r, c, lab_above(after, 0.5),
-        lab_format(r, "⟨dy·x̂⟩ > 0 in %.0f %% of the units", 100 * lab_mean(r, NONE, "alike_b", 0)),
+        lab_format(r, "⟨dy·x̂⟩ > 0 in %.0f %% of the units", 100 * lab_mean(r, NONE, "alike", 1)),
         "lower in %s %% of the units after training, %s %% before",
         lab_pm(r, lab_times(after, 100), 0), lab_pm(r, lab_times(before, 100), 0));
 }
 
 static void judge_undone(lab_report *r, const lab_claim *c)
 {
-    const double off = largest(r, NONE, "error43"), kept = lab_average(medians(r, "keep_b"));
+    const double off = lab_largest(r, NONE, "error43"), kept = lab_average(medians(r, "keep_b"));
     lab_verdict(r, c, stats_holds(off < 1e-12 && kept < 1 - 1e-6), "",
                 "outputs and loss to %.1e; %.1f %% of the squared gradient left", off, 100 * kept);
 }
@@ -739,16 +726,15 @@ static double sum(lab_numbers a)
 
 static void judge_printed(lab_report *r, const lab_claim *c)
 {
-    const double n = sum(lab_all(r, NONE, "units_b", 0)),
-                 first = sum(lab_all(r, NONE, "printed_b", 0));
-    const double second = sum(lab_all(r, NONE, "printed2_b", 0));
+    const double n = sum(lab_all(r, NONE, "units", 1)), first = sum(lab_all(r, NONE, "printed", 1));
+    const double second = sum(lab_all(r, NONE, "printed2", 1));
     lab_verdict(r, c, n > 0 ? stats_holds(first >= n || second >= n) : stats_unknown(), "",
                 "broken in %.0f of %.0f units (g), in %.0f (g²)", n - first, n, n - second);
 }
 
 static void judge_nearer(lab_report *r, const lab_claim *c)
 {
-    const double off = largest(r, NONE, "error45"), at = lab_average(medians(r, "nearer"));
+    const double off = lab_largest(r, NONE, "error45"), at = lab_average(medians(r, "nearer"));
     lab_verdict(
         r, c, stats_holds(off < 1e-12),
         lab_format(r, "weights of layer 3: nearest point of the ray at %.2f of the distance", at),
@@ -805,13 +791,14 @@ static void judge_decay(lab_report *r, const lab_claim *c)
 }
 
 /* clang-format off */
+#define DIFFERENCE .test = LAB_EXACT, .decimals = 1, .say = "largest difference $1"
 #define EXACT_OF(of) {LAB_EXACT, TOY, .series = of, .limit = 1e-12}
 static const lab_claim claims[] = {
     {"23a", "Batch norm takes from the gradient its mean and its part along the output, no more",
      "Santurkar et al. 2018, theorem 4.1; a derivation of batch norm's backward pass",
      "stated with ≤, proved",
      "exact: the two sides agree to 1e-9 of the gradient's squared length, all units",
-     "trial run (random layer): 6.5e-10", LAB_IDENTITY, LAB_SETTING, .judge = judge_exact,
+     "trial run (random layer): 6.5e-10", LAB_IDENTITY, LAB_SETTING, DIFFERENCE,
      .series = "error41", .limit = 1e-9, .remark = "an equality where z = y"},
     {"23b", "What is taken is a large part of the gradient", "Santurkar et al. 2018, section 4.1",
      "argued, no number", "trained network: more than 10 % of the squared length in the median "
@@ -821,7 +808,7 @@ static const lab_claim claims[] = {
     {"23c", "The curvature along the gradient is that of the plain layer less a known term",
      "Santurkar et al. 2018, theorem 4.2", "stated with ≤, proved",
      "exact: the two sides agree to 1e-4 of their terms in all units",
-     "trial run (random layer): 1.1e-7", LAB_IDENTITY, LAB_SETTING, .judge = judge_exact,
+     "trial run (random layer): 1.1e-7", LAB_IDENTITY, LAB_SETTING, DIFFERENCE,
      .series = "error42", .limit = 1e-4, .remark = "by differences of gradients"},
     {"23d", "Batch norm lowers the curvature along the gradient",
      "Santurkar et al. 2018, theorem 4.2; Chinese notes on batch norm",
@@ -837,7 +824,7 @@ static const lab_claim claims[] = {
     {"23f", "Theorem 4.4 holds with the lost λ² and 1/m put back",
      "Santurkar et al. 2018, eq. 17 of the appendix", "proved",
      "exact: equality to 1e-9 in all units, for the worst X, λ that of the layer's inputs",
-     "trial run (1 seed, two epochs): 3e-15", LAB_IDENTITY, LAB_SETTING, .judge = judge_exact,
+     "trial run (1 seed, two epochs): 3e-15", LAB_IDENTITY, LAB_SETTING, DIFFERENCE,
      .series = "error44", .limit = 1e-9, .remark = ""},
     {"23g", "Theorem 4.4 holds as printed", "Santurkar et al. 2018, theorem 4.4", "stated with ≤",
      "the inequality holds in all units, in one of two readings of its g² (as g, or as g²); else "
@@ -886,7 +873,7 @@ static const lab_claim claims[] = {
     {"23o", "Weights before batch norm can only grow, by η²|gradient|² a step",
      "Ba et al. 2016, section 5.2.2; Salimans and Kingma 2016", "derived",
      "exact: sum over all steps of training equal to the change of |w|² to 1e-9, six layers",
-     "trial run (1 seed, two epochs): 7e-15", LAB_IDENTITY, LAB_SETTING, .judge = judge_exact,
+     "trial run (1 seed, two epochs): 7e-15", LAB_IDENTITY, LAB_SETTING, DIFFERENCE,
      .a = BATCH, .series = "sum_off", .limit = 1e-9, .remark = "plain SGD, no weight decay"},
     {"23p", "This growth lowers the effective learning rate η/|w|²",
      "Ba et al. 2016, section 5.2.2", "an implicit early stopping; no number",
@@ -981,7 +968,7 @@ static void draw_table(lab_report *r, plot_panel *p, const lab_panel *panel)
     (void)panel;
     for (i = 0; i < 8; i++) {
         cells[2 * i + 2] = row[i].what;
-        cells[2 * i + 3] = lab_format(r, "%.0e", largest(r, row[i].arm, row[i].series));
+        cells[2 * i + 3] = lab_format(r, "%.0e", lab_largest(r, row[i].arm, row[i].series));
     }
     plot_table(p, cells, 9, 2, "lr");
 }
@@ -1090,4 +1077,4 @@ LAB_PROGRAM(
     "Do the theorems about batch norm hold in a trained network, and are their terms large?",
     "784-100x6-10, ReLU, pixels standardized, Glorot uniform, SGD 0.1, batch 128, six epochs, "
     "layer 3; least squares in 20 dimensions; double precision",
-    .revision = 3, .uses = LAB_USES_DATA, .prepare = prepare)
+    .revision = 4, .uses = LAB_USES_DATA, .prepare = prepare)

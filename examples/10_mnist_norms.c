@@ -292,21 +292,19 @@ static const char *steps_text(lab_report *r, size_t arm)
 static void judge_loss(lab_report *r, const lab_claim *c)
 {
     const lab_curve epochs = lab_over_seeds(r, NONE, "epoch_loss");
-    double half[LAB_SEEDS_MAX], fast[LAB_SEEDS_MAX];
-    const size_t n = lab_values(r, NONE, "steps_to_half", 0, half);
-    size_t i, s, below = 0, all = epochs.n * n;
-    (void)lab_values(r, BATCH_UNIFORM, "steps_to_half", 0, fast);
-    for (s = 0; s < n; s++) half[s] /= 2;
+    const lab_numbers half = lab_times(lab_all(r, NONE, "steps_to_half", 0), 0.5);
+    const lab_numbers fast = lab_all(r, BATCH_UNIFORM, "steps_to_half", 0);
+    size_t i, s, below = 0, all = epochs.n * half.n;
     for (i = 0; i < epochs.n; i++)
-        for (s = 0; s < n; s++)
+        for (s = 0; s < half.n; s++)
             below += lab_at(r, BATCH_UNIFORM, s, "epoch_loss", epochs.x[i]) <
                      lab_at(r, NONE, s, "epoch_loss", epochs.x[i]);
-    lab_verdict(
-        r, c,
-        lab_compare(r, BATCH_UNIFORM, NONE, "epoch_loss", LAB_LAST, -1,
-                    below == all && stats_reproduced(stats_judge_pairs(fast, half, n, -1, 1))),
-        "", "below in %lu of %lu; steps to loss 0.5: %s and %s", (unsigned long)below,
-        (unsigned long)all, steps_text(r, BATCH_UNIFORM), steps_text(r, NONE));
+    lab_verdict(r, c,
+                lab_less(lab_all(r, BATCH_UNIFORM, "epoch_loss", LAB_LAST),
+                         lab_all(r, NONE, "epoch_loss", LAB_LAST),
+                         below == all && stats_reproduced(lab_less(fast, half, 1))),
+                "", "below in %lu of %lu; steps to loss 0.5: %s and %s", (unsigned long)below,
+                (unsigned long)all, steps_text(r, BATCH_UNIFORM), steps_text(r, NONE));
 }
 
 /* How far the mean input of ReLU, as seen in training, is from where it began, in each seed. */
@@ -320,7 +318,7 @@ static void judge_centred(lab_report *r, const lab_claim *c)
 {
     const lab_numbers with = drift(r, BATCH_UNIFORM), without = drift(r, NONE);
     stats_finding part[2];
-    part[0] = lab_near(r, BATCH_UNIFORM, "norm_infer/mean", LAB_LAST, 0, 0.3);
+    part[0] = lab_within(lab_all(r, BATCH_UNIFORM, "norm_infer/mean", LAB_LAST), 0, 0.3);
     part[1] = lab_less(with, without, 1);
     lab_verdict(r, c, stats_together(part, 2), "", "|mean| %.2f; drift %.2f with, %.2f without",
                 fabs(lab_mean(r, BATCH_UNIFORM, "norm_infer/mean", LAB_LAST)), lab_average(with),

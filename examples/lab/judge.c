@@ -6,13 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-lab_numbers lab_all(const lab_report *r, size_t arm, const char *series, double x)
-{
-    lab_numbers a;
-    a.n = lab_values(r, arm, series, x, a.of);
-    return a;
-}
-
 static lab_numbers judgei_over(const lab_report *r, size_t arm, const char *series, double from,
                                double to, int most)
 {

@@ -72,14 +72,7 @@ void lab_judge(lab_report *r);
    claim ends here. */
 const lab_claim *lab_find(const lab_report *r, const char *id);
 
-/* ---- one number for each seed ---- */
-
-typedef struct lab_numbers {
-    size_t n;
-    double of[LAB_SEEDS_MAX];
-} lab_numbers;
-
-lab_numbers lab_all(const lab_report *r, size_t arm, const char *series, double x);
+/* ---- one number for each seed (lab_all) ---- */
 
 /* The mean, and the largest, of those values of a series that lie at from <= x <= to (nan if there
    are none, or one is nan). */

@@ -611,17 +611,19 @@ double lab_at(const lab_report *r, size_t arm, size_t s, const char *series, dou
     return (double)NAN;
 }
 
-size_t lab_values(const lab_report *r, size_t arm, const char *series, double x, double *value)
+lab_numbers lab_all(const lab_report *r, size_t arm, const char *series, double x)
 {
+    lab_numbers a;
     size_t s;
-    for (s = 0; s < r->seeds[arm]; s++) value[s] = lab_at(r, arm, s, series, x);
-    return r->seeds[arm];
+    a.n = r->seeds[arm];
+    for (s = 0; s < a.n; s++) a.of[s] = lab_at(r, arm, s, series, x);
+    return a;
 }
 
 stats_summary lab_summary(const lab_report *r, size_t arm, const char *series, double x)
 {
-    double value[LAB_SEEDS_MAX];
-    return stats_describe(value, lab_values(r, arm, series, x, value));
+    const lab_numbers a = lab_all(r, arm, series, x);
+    return stats_describe(a.of, a.n);
 }
 
 double lab_mean(const lab_report *r, size_t arm, const char *series, double x)
@@ -650,32 +652,6 @@ lab_curve lab_over_seeds(lab_report *r, size_t arm, const char *series)
         c.high[i] = summary.max;
     }
     return c;
-}
-
-stats_finding lab_compare(const lab_report *r, size_t a, size_t b, const char *series, double x,
-                          int sign, int size_met)
-{
-    double first[LAB_SEEDS_MAX], second[LAB_SEEDS_MAX];
-    const size_t n = lab_values(r, a, series, x, first), m = lab_values(r, b, series, x, second);
-    return stats_judge_pairs(first, second, n < m ? n : m, sign, size_met);
-}
-
-stats_finding lab_limit(const lab_report *r, size_t arm, const char *series, double x, double limit,
-                        int sign)
-{
-    double value[LAB_SEEDS_MAX] = {0};
-    const size_t n = lab_values(r, arm, series, x, value);
-    return stats_judge_limit(value, n, limit, sign);
-}
-
-stats_finding lab_near(const lab_report *r, size_t arm, const char *series, double x, double target,
-                       double tolerance)
-{
-    double off[LAB_SEEDS_MAX] = {0};
-    const size_t n = lab_values(r, arm, series, x, off);
-    size_t s;
-    for (s = 0; s < n; s++) off[s] = fabs(off[s] - target);
-    return stats_judge_limit(off, n, tolerance, -1);
 }
 
 /* ---- verdicts ---- */

@@ -38,7 +38,8 @@
            plot_panel *p = plot_place(f, 0);
            lab_plot(r, p, 0, "loss", NULL, plot_dashed(PLOT_VERMILLION));
            lab_plot(r, p, 1, "loss", NULL, plot_solid(PLOT_BLUE));
-           lab_verdict(r, &faster, lab_compare(r, 1, 0, "loss", 99, -1, 1), "",
+           lab_verdict(r, &faster,
+                       lab_less(lab_all(r, 1, "loss", 99), lab_all(r, 0, "loss", 99), 1), "",
                        "%.2f against %.2f", lab_mean(r, 1, "loss", 99),
                        lab_mean(r, 0, "loss", 99));
            return lab_save(r, f, NULL);
@@ -166,8 +167,12 @@ lab_series lab_get(const lab_report *r, size_t arm, size_t s, const char *series
 /* Its value at x (nan if there is none). */
 double lab_at(const lab_report *r, size_t arm, size_t s, const char *series, double x);
 
-/* The same of all seeds into value[LAB_SEEDS_MAX]; returns their number. */
-size_t lab_values(const lab_report *r, size_t arm, const char *series, double x, double *value);
+/* The same of all seeds; what one does with such numbers is in judge.h. */
+typedef struct lab_numbers {
+    size_t n;
+    double of[LAB_SEEDS_MAX];
+} lab_numbers;
+lab_numbers lab_all(const lab_report *r, size_t arm, const char *series, double x);
 
 /* Mean, standard deviation and so on over seeds. */
 stats_summary lab_summary(const lab_report *r, size_t arm, const char *series, double x);
@@ -183,20 +188,6 @@ typedef struct lab_curve {
 lab_curve lab_over_seeds(lab_report *r, size_t arm, const char *series);
 
 /* ---- judging --------------------------------------------------------------------------------- */
-
-/* stats_judge_pairs on the differences a - b, seed by seed, of a series at x. `sign` +1: the claim
-   says a > b. */
-stats_finding lab_compare(const lab_report *r, size_t a, size_t b, const char *series, double x,
-                          int sign, int size_met);
-
-/* stats_judge_limit on the seeds' values of a series at x: are they above (`sign` +1) or below (-1)
-   the limit? */
-stats_finding lab_limit(const lab_report *r, size_t arm, const char *series, double x, double limit,
-                        int sign);
-
-/* The same on how far they are from `target`: are they within `tolerance` of it? */
-stats_finding lab_near(const lab_report *r, size_t arm, const char *series, double x, double target,
-                       double tolerance);
 
 /* What a claim is about, and so what a run can say of it. Rows that do not say are about the first,
    and the same below. */

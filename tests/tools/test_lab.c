@@ -93,8 +93,9 @@ static int report(lab_report *r)
     lab_subtitle(r, f, "other settings", 2);
     lab_plot(r, p, 0, "loss", NULL, lab_style("none"));
     lab_plot_seeds(r, p, 1, "loss", NULL, lab_style("batch"));
-    lab_verdict(r, &claim, lab_compare(r, 1, 0, "loss", LAB_LAST, +1, 1), "remark", "%s",
-                lab_text(r, 1, "loss", 2, 3));
+    lab_verdict(r, &claim,
+                lab_more(lab_all(r, 1, "loss", LAB_LAST), lab_all(r, 0, "loss", LAB_LAST), 1),
+                "remark", "%s", lab_text(r, 1, "loss", 2, 3));
     lab_check(r, check_holds, "the check", "%d", check_holds);
     CHECK_INT(lab_seeds(r, 0), 5);
     CHECK_INT(lab_seeds(r, 1), 3);
@@ -104,9 +105,10 @@ static int report(lab_report *r)
     CHECK(isnan(lab_over_seeds(r, 1, "other/series").mean[4]));
     CHECK_NEAR(lab_mean(r, 0, "loss", 0), 1, 1e-7);
     CHECK_STR(lab_mean_sd(r, lab_summary(r, 1, "loss", 2), 3), lab_text(r, 1, "loss", 2, 3));
-    CHECK_NEAR(lab_near(r, 0, "loss", 0, 1, 1).mean, 0.6, 1e-7); /* 1 less 2/3, 1/3, 0, 1/3, 2/3 */
-    CHECK_INT(stats_reproduced(lab_near(r, 0, "loss", 0, 1, 2)), 1);
-    CHECK_NEAR(lab_limit(r, 0, "loss", 0, 2, +1).mean, -1, 1e-6);
+    CHECK_NEAR(lab_within(lab_all(r, 0, "loss", 0), 1, 1).mean, 0.6,
+               1e-7); /* 1 less 2/3, 1/3, 0, 1/3, 2/3 */
+    CHECK_INT(stats_reproduced(lab_within(lab_all(r, 0, "loss", 0), 1, 2)), 1);
+    CHECK_NEAR(lab_above(lab_all(r, 0, "loss", 0), 2).mean, -1, 1e-6);
     CHECK(lab_at(r, 0, 2, "late", 13) == 1 && isnan(lab_at(r, 0, 2, "late", 12)));
     CHECK(lab_get(r, 1, 2, "late").n == 1 && lab_get(r, 0, 0, "late").n == 0);
     CHECK_INT(strlen(lab_format(r, "%01000d", 1)), 1000);
@@ -567,7 +569,7 @@ static int count(lab_report *r)
 {
     counted[0] = lab_seeds(r, 0);
     counted[1] = lab_seeds(r, 1);
-    counted[2] = lab_compare(r, 1, 0, "loss", 0, +1, 1).n;
+    counted[2] = lab_more(lab_all(r, 1, "loss", 0), lab_all(r, 0, "loss", 0), 1).n;
     return 0;
 }
 

@@ -232,7 +232,8 @@ static stats_finding above(const lab_report *r, size_t setting)
     stats_finding part[3];
     int i;
     for (i = 0; i < 3; i++)
-        part[i] = lab_compare(r, 2 * setting + 1, 2 * setting, "accuracy", judged_at(r, i), +1, 1);
+        part[i] = lab_more(lab_all(r, 2 * setting + 1, "accuracy", judged_at(r, i)),
+                           lab_all(r, 2 * setting, "accuracy", judged_at(r, i)), 1);
     return stats_together(part, 3);
 }
 

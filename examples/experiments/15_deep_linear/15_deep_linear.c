@@ -432,9 +432,9 @@ static void judge_slow(lab_report *r, const lab_claim *c)
     stats_finding part[PLACES];
     size_t i;
     for (i = 0; i < PLACES; i++)
-        part[i] = lab_compare(r, SLOW + BATCH, SLOW, series[i], 0, -1,
-                              beyond(r, SLOW, series[i], 1, 0.99) &&
-                                  beyond(r, SLOW + BATCH, series[i], -1, 0.9));
+        part[i] = lab_less(lab_all(r, SLOW + BATCH, series[i], 0), lab_all(r, SLOW, series[i], 0),
+                           beyond(r, SLOW, series[i], 1, 0.99) &&
+                               beyond(r, SLOW + BATCH, series[i], -1, 0.9));
     lab_verdict(r, c, stats_together(part, PLACES), "medians over all probes",
                 "layer 9: %s without, %s with; layer 17: %s, %s", lab_text(r, SLOW, "cos9_m", 0, 3),
                 lab_text(r, SLOW + BATCH, "cos9_m", 0, 2), lab_text(r, SLOW, "cos17_m", 0, 3),
@@ -453,7 +453,7 @@ static void judge_no_shift(lab_report *r, const lab_claim *c)
     size_t i;
     for (i = 0; i < ALL; i++) {
         mean[i] = lab_mean(r, of[i / PLACES], series[i % PLACES], 0);
-        part[i] = lab_limit(r, of[i / PLACES], series[i % PLACES], 0, 0.01, -1);
+        part[i] = lab_below(lab_all(r, of[i / PLACES], series[i % PLACES], 0), 0.01);
     }
     range = stats_describe(mean, ALL);
     lab_verdict(r, c, stats_together(part, ALL), "", "|G - G'| / |G| between %.3g and %.3g",

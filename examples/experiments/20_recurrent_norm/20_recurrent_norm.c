@@ -315,11 +315,11 @@ static void judge_cells(lab_report *r)
     size_t i;
     for (i = 0; i < SCALES; i++) {
         const stats_summary s = gained(r, PLAIN + i);
-        const int sign = s.mean > 0 ? 1 : -1;
-        least = stats_smaller(least, sign > 0 ? s.min : -s.max);
-        far[i] = lab_limit(r, PLAIN + i, "decades", 1, 10 * sign, sign);
+        const lab_numbers decades = lab_all(r, PLAIN + i, "decades", 1);
+        least = stats_smaller(least, s.mean > 0 ? s.min : -s.max);
+        far[i] = s.mean > 0 ? lab_above(decades, 10) : lab_below(decades, -10);
         most = stats_larger(most, farthest(r, LAYER + i));
-        near[i] = lab_limit(r, LAYER + i, "farthest", 0, 1, -1);
+        near[i] = lab_below(lab_all(r, LAYER + i, "farthest", 0), 1);
         most_mean = stats_larger(most_mean, farthest_mean(r, LAYER + i));
     }
     lab_verdict(r, lab_find(r, "20a"), stats_together(far, SCALES), "", "at least %.1f decades",
@@ -327,7 +327,7 @@ static void judge_cells(lab_report *r)
     lab_verdict(r, lab_find(r, "20b"), stats_together(near, SCALES), "",
                 "at most a factor of %.1f (mean of the seeds: %.1f)", pow(10, most),
                 pow(10, most_mean));
-    lab_verdict(r, lab_find(r, "20d"), lab_limit(r, LOUD, "farthest", 0, 1, -1), "",
+    lab_verdict(r, lab_find(r, "20d"), lab_below(lab_all(r, LOUD, "farthest", 0), 1), "",
                 "up to %.1f decades; at t = 1 %.1f", farthest(r, LOUD), gained(r, LOUD).mean);
 }
 
@@ -337,7 +337,7 @@ static void judge_formula(lab_report *r)
     size_t a, right = 0, claimed = 0;
     for (a = 0; a < ARMS; a++) {
         if (settings[a].claimed != CLAIMED) continue;
-        part[claimed++] = lab_near(r, a, "decades", 1, formula(r, a), tolerance(r, a));
+        part[claimed++] = lab_within(lab_all(r, a, "decades", 1), formula(r, a), tolerance(r, a));
         right += (size_t)as_predicted(r, a);
     }
     lab_verdict(r, lab_find(r, "20c"), stats_together(part, claimed),

@@ -178,7 +178,7 @@ static stats_finding rises(const lab_report *r, size_t norm, const order *o, con
         if (!(before < mean)) met = 0;
         before = mean;
     }
-    return lab_compare(r, first, last, series, when, -1, met);
+    return lab_less(lab_all(r, first, series, when), lab_all(r, last, series, when), met);
 }
 
 /* "0.004, 0.02, 0.3": the means from the first setting to the last. */
@@ -334,7 +334,8 @@ static void judge_norm(lab_report *r, const lab_claim *c)
     const char *text = "";
     for (i = 0; i < SETTINGS; i++) {
         const size_t none = arm_of(NONE, i), batch = arm_of(BATCH, i);
-        part[i] = lab_compare(r, batch, none, c->series, AT_END, -1, 1);
+        part[i] =
+            lab_less(lab_all(r, batch, c->series, AT_END), lab_all(r, none, c->series, AT_END), 1);
         lower += lab_mean(r, batch, "eigenvalue", AT_END) < lab_mean(r, none, "eigenvalue", AT_END);
         text =
             lab_format(r, "%s%s%.2g / %.2g", text, i ? ", " : "",

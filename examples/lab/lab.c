@@ -546,11 +546,6 @@ static const char *labi_seed(const lab_report *r, size_t s)
     return r->table.csv.names[LABI_SEED + s] + strlen("seed_");
 }
 
-uint64_t lab_seed(const lab_report *r, size_t s)
-{
-    return strtoull(labi_seed(r, s), NULL, 10);
-}
-
 int lab_quick(const lab_report *r)
 {
     return strcmp(labi_note(r, "mode"), "full") != 0;

@@ -158,7 +158,6 @@ typedef struct lab_series {
 const lab_program *lab_program_of(const lab_report *r);
 size_t lab_seeds(const lab_report *r, size_t arm); /* runs of this arm              */
 size_t lab_all_seeds(const lab_report *r);         /* of the arms that have most    */
-uint64_t lab_seed(const lab_report *r, size_t s);  /* number s = 0, 1, ...: 11, 12, ... */
 int lab_quick(const lab_report *r);
 
 /* Of the seed number s = 0, 1, ... */

@@ -48,38 +48,21 @@ void lab_draw_line(lab_report *r, plot_panel *p, const lab_line *line)
     }
 }
 
-static double pagei_same(double x)
-{
-    return x;
-}
-
-static void pagei_numbers(plot_panel *p, const char *label, const double *x, const lab_numbers *y,
-                          size_t n, plot_style style, double (*to)(double), double (*back)(double))
+void lab_draw_numbers(plot_panel *p, const char *label, const double *x, const lab_numbers *y,
+                      size_t n, plot_style style)
 {
     enum { MOST = 200 };
     double mean[MOST], low[MOST], high[MOST];
     size_t i;
     if (n > MOST) n = MOST;
     for (i = 0; i < n; i++) {
-        const stats_summary s = lab_describe(lab_map(y[i], to));
-        mean[i] = back(s.mean);
-        low[i] = back(s.min);
-        high[i] = back(s.max);
+        const stats_summary s = lab_describe(y[i]);
+        mean[i] = s.mean;
+        low[i] = s.min;
+        high[i] = s.max;
     }
     if (n > 0 && y[0].n > 1) plot_band(p, label, x, low, high, n, style);
     plot_line(p, label, x, mean, n, style);
-}
-
-void lab_draw_numbers(plot_panel *p, const char *label, const double *x, const lab_numbers *y,
-                      size_t n, plot_style style)
-{
-    pagei_numbers(p, label, x, y, n, style, pagei_same, pagei_same);
-}
-
-void lab_draw_geometric(plot_panel *p, const char *label, const double *x, const lab_numbers *y,
-                        size_t n, plot_style style)
-{
-    pagei_numbers(p, label, x, y, n, style, log, exp);
 }
 
 void lab_draw_bars(plot_panel *p, const char *label, const lab_numbers *y, size_t n,

@@ -78,10 +78,6 @@ lab_curve lab_geometric(lab_report *r, size_t arm, const char *series, int logs)
 void lab_draw_numbers(plot_panel *p, const char *label, const double *x, const lab_numbers *y,
                       size_t n, plot_style style);
 
-/* The same with the geometric mean. */
-void lab_draw_geometric(plot_panel *p, const char *label, const double *x, const lab_numbers *y,
-                        size_t n, plot_style style);
-
 /* The same of n categories as bars: means, and standard deviations if there are several seeds. */
 void lab_draw_bars(plot_panel *p, const char *label, const lab_numbers *y, size_t n,
                    plot_style style);

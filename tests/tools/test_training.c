@@ -397,22 +397,22 @@ static void test_look_at_a_bowl(void)
 
 /* ---- something between linear part and activation -------------------------------------------- */
 
-static int double_forward(void *context, nrm_mlp *net, size_t l, size_t N)
+static int double_forward(void *context, nrm_mlp *net, size_t l, size_t rows)
 {
     nrm_real *z = net->state[l].norm_out;
     size_t i;
     (void)context;
-    for (i = 0; i < N * WIDTH; i++) z[i] *= 2;
+    for (i = 0; i < rows * WIDTH; i++) z[i] *= 2;
     return NRM_OK;
 }
 
-static int double_backward(void *context, nrm_mlp *net, size_t l, nrm_real *d, size_t N)
+static int double_backward(void *context, nrm_mlp *net, size_t l, nrm_real *d, size_t rows)
 {
     size_t i;
     (void)context;
     (void)net;
     (void)l;
-    for (i = 0; i < N * WIDTH; i++) d[i] *= 2;
+    for (i = 0; i < rows * WIDTH; i++) d[i] *= 2;
     return NRM_OK;
 }
 

@@ -13,9 +13,6 @@
 /* Five times the largest file of MNIST: whatever is larger was not meant. */
 #define DATASET_FILE_MAX ((size_t)256 << 20)
 
-/* No side of an image is longer. */
-#define DATASET_SIDE_MAX 65535u
-
 /* A path and a file name together. */
 #define DATASET_PATH_MAX 4096
 
@@ -44,99 +41,70 @@ static int ds_fail(char *err, const char *file, const char *format, ...)
 
 /* ---------------------------------------------------------------- IDX */
 
-static uint32_t ds_word(const unsigned char *p)
+static unsigned long ds_word(const unsigned char *p)
 {
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | (uint32_t)p[3];
+    return (unsigned long)p[0] << 24 | (unsigned long)p[1] << 16 | (unsigned long)p[2] << 8 | p[3];
 }
 
-/* Reads the dimensions, so checked that their product is the exact number of bytes after them. */
-static int ds_check_shape(const char *name, const unsigned char *b, size_t n, int dimensions,
-                          dataset_idx *idx, char *err)
+int dataset_parse_idx(const char *name, const unsigned char *bytes, size_t n, int images,
+                      size_t *count, char *err)
 {
-    uint32_t size[3] = {1, 1, 1};
-    uint64_t product = 1, header = 4 + 4 * (uint64_t)dimensions;
-    int i;
-    if (n < header)
-        return ds_fail(err, name, "truncated: %zu bytes, shorter than the header of %zu", n,
-                       (size_t)header);
-    for (i = 0; i < dimensions; i++) {
-        size[i] = ds_word(b + 4 + 4 * i);
-        if (size[i] == 0)
-            return ds_fail(err, name, "dimension %d is zero, expected at least 1", i + 1);
-        if (i > 0 && size[i] > DATASET_SIDE_MAX)
-            return ds_fail(err, name, "absurd dimension %d: %lu, expected at most %lu", i + 1,
-                           (unsigned long)size[i], (unsigned long)DATASET_SIDE_MAX);
-    }
-    for (i = 0; i < dimensions; i++) product *= size[i]; /* < 2^32 * 2^16 * 2^16 */
-    if (product > DATASET_FILE_MAX)
-        return ds_fail(err, name,
-                       "the product of its dimensions overflows: %lu x %lu x %lu, expected at most "
-                       "%zu bytes",
-                       (unsigned long)size[0], (unsigned long)size[1], (unsigned long)size[2],
-                       DATASET_FILE_MAX);
-    if (n - header < product)
-        return ds_fail(err, name, "truncated: %zu bytes, expected %zu; " DATASET_HINT, n,
-                       (size_t)(header + product));
-    if (n - header > product)
-        return ds_fail(err, name, "trailing bytes: %zu bytes, expected %zu", n,
-                       (size_t)(header + product));
-    idx->count = size[0];
-    idx->rows = size[1];
-    idx->cols = size[2];
-    idx->offset = (size_t)header;
-    idx->bytes = (size_t)product;
-    return 0;
-}
-
-int dataset_parse_idx(const char *name, const unsigned char *bytes, size_t n, int dimensions,
-                      dataset_idx *idx, char *err)
-{
-    const uint32_t magic = 0x800u + (uint32_t)dimensions; /* unsigned bytes */
+    const size_t header = images ? 16 : 8, each = images ? DATASET_PIXELS : 1;
+    const unsigned long magic = images ? 0x803 : 0x801; /* unsigned bytes of 3 dimensions, or 1 */
+    uint64_t expected;
     *err = '\0';
-    if (dimensions != 1 && dimensions != 3)
-        return ds_fail(err, name, "asked for %d dimensions, expected 1 or 3", dimensions);
     if (n >= 4 && ds_word(bytes) != magic)
         return ds_fail(
             err, name,
             "no IDX file of %s: the magic number is 0x%08lx, expected 0x%08lx; " DATASET_HINT,
-            dimensions == 3 ? "images" : "labels", (unsigned long)ds_word(bytes),
-            (unsigned long)magic);
-    return ds_check_shape(name, bytes, n, dimensions, idx, err);
+            images ? "images" : "labels", ds_word(bytes), magic);
+    if (n < header)
+        return ds_fail(err, name, "truncated: %zu bytes, shorter than the header of %zu", n,
+                       header);
+    if (images && (ds_word(bytes + 8) != DATASET_SIDE || ds_word(bytes + 12) != DATASET_SIDE))
+        return ds_fail(err, name, "images of %lu x %lu pixels, expected 28 x 28",
+                       ds_word(bytes + 8), ds_word(bytes + 12));
+    expected = header + (uint64_t)ds_word(bytes + 4) * each;
+    if (n != expected || n == header)
+        return ds_fail(err, name, "%s: %zu bytes, expected %llu; " DATASET_HINT,
+                       n < expected   ? "truncated"
+                       : n > expected ? "trailing bytes"
+                                      : "empty",
+                       n, (unsigned long long)expected);
+    *count = ds_word(bytes + 4);
+    return 0;
 }
 
-int dataset_read_idx(const char *path, int dimensions, dataset_idx *idx, unsigned char **elements,
-                     char *err)
+/* What is behind the header of a file; to be freed. */
+static int ds_read(const char *path, int images, unsigned char **elements, size_t *count, char *err)
 {
+    const size_t header = images ? 16 : 8;
     unsigned char *bytes;
     size_t n;
     *err = '\0';
     if (files_read(path, DATASET_FILE_MAX, &bytes, &n, err)) return -1;
-    if (dataset_parse_idx(path, bytes, n, dimensions, idx, err)) {
+    if (dataset_parse_idx(path, bytes, n, images, count, err)) {
         free(bytes);
         return -1;
     }
-    memmove(bytes, bytes + idx->offset, idx->bytes);
+    memmove(bytes, bytes + header, n - header);
     *elements = bytes;
     return 0;
 }
 
 /* ---------------------------------------------------------------- images with their labels */
 
-static int ds_check_pair(const char *images_path, const dataset_idx *images,
-                         const char *labels_path, const dataset_idx *labels,
-                         const unsigned char *label, char *err)
+static int ds_check_labels(const char *path, const unsigned char *label, size_t labels,
+                           size_t images, char *err)
 {
     size_t i;
-    if (images->rows != DATASET_SIDE || images->cols != DATASET_SIDE)
-        return ds_fail(err, images_path, "images of %zu x %zu pixels, expected 28 x 28",
-                       images->rows, images->cols);
-    if (images->count != labels->count)
-        return ds_fail(err, labels_path, "count mismatch: %zu labels, expected %zu, one per image",
-                       labels->count, images->count);
-    for (i = 0; i < labels->count; i++)
+    if (images != labels)
+        return ds_fail(err, path, "count mismatch: %zu labels, expected %zu, one per image", labels,
+                       images);
+    for (i = 0; i < labels; i++)
         if (label[i] >= DATASET_CLASSES)
-            return ds_fail(err, labels_path, "label %u of sample %zu, expected 0 to 9",
-                           (unsigned)label[i], i);
+            return ds_fail(err, path, "label %u of sample %zu, expected 0 to 9", (unsigned)label[i],
+                           i);
     return 0;
 }
 
@@ -155,16 +123,16 @@ static size_t ds_limited(size_t n, size_t limit)
 int dataset_read_pair(const char *images_path, const char *labels_path, size_t limit,
                       unsigned char **images, unsigned char **labels, size_t *n, char *err)
 {
-    dataset_idx shape, label_shape;
     unsigned char *pixel = NULL, *label = NULL;
-    if (dataset_read_idx(images_path, 3, &shape, &pixel, err) ||
-        dataset_read_idx(labels_path, 1, &label_shape, &label, err) ||
-        ds_check_pair(images_path, &shape, labels_path, &label_shape, label, err)) {
+    size_t count, label_count;
+    if (ds_read(images_path, 1, &pixel, &count, err) ||
+        ds_read(labels_path, 0, &label, &label_count, err) ||
+        ds_check_labels(labels_path, label, label_count, count, err)) {
         free(pixel);
         free(label);
         return -1;
     }
-    *n = ds_limited(shape.count, limit);
+    *n = ds_limited(count, limit);
     *images = ds_shrink(pixel, *n * DATASET_PIXELS);
     *labels = ds_shrink(label, *n);
     return 0;
@@ -223,7 +191,6 @@ static int ds_find(char path[4][DATASET_PATH_MAX], const char *dir, char *err)
 static void ds_seal(dataset *d)
 {
     uint64_t h = FILES_HASH_INIT;
-    d->rows = d->cols = DATASET_SIDE;
     h = files_hash(h, d->train_images, d->train_n * DATASET_PIXELS);
     h = files_hash(h, d->train_labels, d->train_n);
     h = files_hash(h, d->test_images, d->test_n * DATASET_PIXELS);

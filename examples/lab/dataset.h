@@ -63,7 +63,6 @@ typedef struct dataset {
     unsigned char *test_images;  /* [test_n][28*28] */
     unsigned char *test_labels;  /* [test_n] */
     size_t train_n, test_n;      /* samples */
-    size_t rows, cols;           /* 28, 28 */
     const char *name;            /* "MNIST" or "synthetic digits" */
     int synthetic;               /* 1 if made from a seed */
     uint64_t hash;               /* files_hash over the four arrays in the order above */
@@ -101,24 +100,13 @@ void dataset_to_double(double *out, const unsigned char *pixels, size_t n, datas
 #define dataset_to_real dataset_to_float
 #endif
 
-/* The IDX format: bytes 0 0, type of the elements (8: unsigned bytes), number of dimensions; each
-   dimension as a big-endian word of 32 bits; the elements, last dimension fastest; then the end. */
-typedef struct dataset_idx {
-    size_t count;      /* images or labels */
-    size_t rows, cols; /* of an image; 1, 1 for labels */
-    size_t offset;     /* where the elements begin */
-    size_t bytes;      /* count * rows * cols of them */
-} dataset_idx;
-
-/* Checks the file content bytes [n]. name: how to call it in messages. dimensions: 3 if images are
-   wanted, 1 if labels. Returns 0 and the shape in *idx; or -1, a line in err, *idx unchanged. */
-int dataset_parse_idx(const char *name, const unsigned char *bytes, size_t n, int dimensions,
-                      dataset_idx *idx, char *err);
-
-/* Reads and checks a file. On success *elements [idx->bytes] is for the caller to free. On failure
-   -1, a line in err, *idx and *elements unchanged. */
-int dataset_read_idx(const char *path, int dimensions, dataset_idx *idx, unsigned char **elements,
-                     char *err);
+/* Checks the content bytes [n] of a file in the IDX format: bytes 0 0, type of the elements (8:
+   unsigned bytes), number of dimensions, 3 of `images` or 1 of labels; each dimension as a
+   big-endian word of 32 bits; the elements, last dimension fastest; then the end. name: how to call
+   it in messages. Returns 0 and how many there are in *count; or -1, a line in err, *count
+   unchanged. */
+int dataset_parse_idx(const char *name, const unsigned char *bytes, size_t n, int images,
+                      size_t *count, char *err);
 
 /* Reads a file of images and the file of their labels, and checks that they belong together: equal
    counts, 28 x 28 pixels, labels 0..9. Keeps the first `limit` of them (0: all). On success both

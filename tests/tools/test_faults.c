@@ -220,15 +220,15 @@ static const struct {
     const char *name;
     int (*work)(char *err);
     int writes;
-} part[] = {{"write", write_file, 1},      {"read", read_file, 0},
+} part[] = {{"write", write_file, 1},        {"read", read_file, 0},
             {"write table", write_table, 1}, {"read table", read_table, 0},
             {"read images", read_pair, 0},   {"make digits", make_digits, 0}};
 
 static void prepare(void)
 {
     static const char table[] = "a,b\n1,x\n3,y\n";
-    unsigned char images[16 + 2 * DATASET_PIXELS] = {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 28,
-                                                     0, 0, 0, 28};
+    unsigned char images[16 + 2 * DATASET_PIXELS] = {0, 0, 8, 3,  0, 0, 0, 2,
+                                                     0, 0, 0, 28, 0, 0, 0, 28};
     const unsigned char labels[10] = {0, 0, 8, 1, 0, 0, 0, 2, 3, 4};
     set("file", old, sizeof old);
     set("table", table, sizeof table - 1);

@@ -24,7 +24,7 @@ static const lab_arm arms[ARMS] = {{"none", "no norm", 9, 20},
                                    {"triangle_none", "triangles, no norm", 15, 1},
                                    {"triangle_batch", "triangles, batch norm", 20, 1}};
 
-enum { SGD, MOMENTUM, RMSPROP, ADAM, OTHER_BATCHES, OTHER_START, SOLUTIONS, OPTIMIZERS = 4 };
+enum { SGD, MOMENTUM, RMSPROP, ADAM, OTHER_BATCHES, OTHER_START, SOLUTIONS, SCALED = SOLUTIONS };
 
 static const char *const solution_name[SOLUTIONS] = {
     "SGD", "momentum", "RMSprop", "Adam", "SGD, other batches", "SGD, other start"};
@@ -108,10 +108,9 @@ static int learn(trainer *t, nrm_acc *loss)
 /* ---- between solutions ----------------------------------------------------------------------- */
 
 typedef struct solutions {
-    size_t n;                        /* parameters          */
-    nrm_real *start, *at[SOLUTIONS]; /* [n] each            */
-    nrm_real *work;                  /* [n]                 */
-    trainer t;                       /* to evaluate with    */
+    size_t n;                            /* parameters          */
+    nrm_real *start, *at[SOLUTIONS + 1]; /* [n] each; the last is a scaled one */
+    trainer t;                           /* to evaluate with    */
     trainer_plan plan;
     solver how;
     nrm_mlp *net;
@@ -119,15 +118,16 @@ typedef struct solutions {
 } solutions;
 
 /* Loss and error at (1 - u - v) a + u b + v c, batch norm with the statistics of these images. */
-static int evaluate(solutions *s, const nrm_real *const corner[3], double u, double v, double *loss,
+static int evaluate(solutions *s, const size_t corner[3], double u, double v, double *loss,
                     double *error)
 {
+    const nrm_real *a = s->at[corner[0]], *b = s->at[corner[1]], *c = s->at[corner[2]];
     nrm_acc value, accuracy;
     size_t i;
     int rc;
     for (i = 0; i < s->n; i++)
-        s->net->params[i] = (nrm_real)((1 - u - v) * (double)corner[0][i] +
-                                       u * (double)corner[1][i] + v * (double)corner[2][i]);
+        s->net->params[i] =
+            (nrm_real)((1 - u - v) * (double)a[i] + u * (double)b[i] + v * (double)c[i]);
     rc = nrm_mlp_forward(s->net, train.x, s->images, NRM_TRAIN);
     if (rc >= 0)
         rc = nrm_cross_entropy_forward(&value, NULL, s->net->logits, train.labels, s->images,
@@ -143,7 +143,7 @@ static int evaluate(solutions *s, const nrm_real *const corner[3], double u, dou
 static int make_solution(solutions *s, lab_run *run, size_t k)
 {
     const size_t steps = run->quick ? 8 : EPOCHS * training_steps(train.n, BATCH);
-    solver how = {k, run->quick ? 500 : 1000, s->work};
+    solver how = {k, run->quick ? 500 : 1000, s->at[SCALED]};
     lab_run other = *run; /* its seed is that of the batches */
     const trainer_plan plan = {.network = network,
                                .set = &train,
@@ -154,7 +154,7 @@ static int make_solution(solutions *s, lab_run *run, size_t k)
     trainer t;
     int failed;
     other.seed += k == OTHER_BATCHES ? OTHER_SEED : 0;
-    memset(s->work, 0, s->n * sizeof *s->work);
+    memset(how.squares, 0, s->n * sizeof *how.squares);
     failed = trainer_open(&t, &other, &plan) || trainer_steps(&t, steps) || t.status != NRM_OK;
     if (!failed) memcpy(s->at[k], t.net->params, s->n * sizeof *s->start);
     if (!failed && run->arm % 2) failed = training_reestimate(t.net, train.x, s->images) < 0;
@@ -178,20 +178,16 @@ static int make_solutions(solutions *s, lab_run *run)
     s->n = s->net->n_params;
     s->start = (nrm_real *)malloc((SOLUTIONS + 2) * s->n * sizeof *s->start);
     if (!s->start) return -1;
-    s->work = s->start + (SOLUTIONS + 1) * s->n;
     memcpy(s->start, s->net->params, s->n * sizeof *s->start);
-    for (k = 0; k < SOLUTIONS && !failed; k++) {
-        s->at[k] = s->start + (k + 1) * s->n;
-        failed = make_solution(s, run, k);
-    }
+    for (k = 0; k <= SOLUTIONS; k++) s->at[k] = s->start + (k + 1) * s->n;
+    for (k = 0; k < SOLUTIONS && !failed; k++) failed = make_solution(s, run, k);
     return failed;
 }
 
-/* Along the line through a and b; `scaled`: losses alone, into a series of that name. */
-static int walk(solutions *s, lab_run *run, int scaled, const pair *p, const nrm_real *a,
-                const nrm_real *b)
+/* Along the line of a pair; `scaled`: to the scaled end, losses alone, a series of that name. */
+static int walk(solutions *s, lab_run *run, int scaled, const pair *p)
 {
-    const nrm_real *const ends[3] = {a, b, b};
+    const size_t ends[3] = {p->a, scaled ? SCALED : p->b, p->b};
     double loss, error;
     size_t k;
     for (k = 0; k < POINTS; k++) {
@@ -233,10 +229,10 @@ static int run_pairs(solutions *s, lab_run *run)
     for (k = 0; k < PAIRS && !failed; k++) {
         const nrm_real *a = s->at[pairs[k].a], *b = s->at[pairs[k].b];
         lab_record(run, "apart", (double)k, training_distance(a, b, s->n));
-        failed = walk(s, run, 0, &pairs[k], a, b);
+        failed = walk(s, run, 0, &pairs[k]);
         if (failed || run->arm == NONE) continue;
-        same_lengths(s, s->work, a, b);
-        failed = walk(s, run, 1, &pairs[k], a, s->work);
+        same_lengths(s, s->at[SCALED], a, b);
+        failed = walk(s, run, 1, &pairs[k]);
         lab_progress(run, 0.5 + 0.5 * (double)(k + 1) / PAIRS);
     }
     return failed;
@@ -248,12 +244,10 @@ static int run_triangles(solutions *s, lab_run *run)
     double loss, error;
     size_t k, i, j, count;
     for (k = 0; k < TRIPLES; k++) {
-        const size_t *at = triples[k].corner;
-        const nrm_real *const corner[3] = {s->at[at[0]], s->at[at[1]], s->at[at[2]]};
         for (i = 0, count = 0; i < SIDE; i++)
             for (j = 0; i + j < SIDE; j++, count++) {
                 const double u = (double)i / (SIDE - 1), v = (double)j / (SIDE - 1);
-                if (evaluate(s, corner, u, v, &loss, &error)) return -1;
+                if (evaluate(s, triples[k].corner, u, v, &loss, &error)) return -1;
                 lab_record(run, triples[k].loss, (double)count, loss);
             }
         lab_progress(run, 0.5 + 0.5 * (double)(k + 1) / TRIPLES);

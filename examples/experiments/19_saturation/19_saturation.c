@@ -389,12 +389,11 @@ static void toy_data(toy *t, uint64_t seed)
     }
 }
 
-static toy *toy_make(size_t variant, uint64_t seed)
+static void toy_start(toy *t, size_t variant, uint64_t seed)
 {
-    toy *t = (toy *)calloc(1, sizeof *t);
     nrm_rng rng;
     size_t i;
-    if (!t) return NULL;
+    memset(t, 0, sizeof *t);
     toy_data(t, seed);
     t->variant = variant;
     t->eps = (nrm_real)1e-5;
@@ -407,7 +406,6 @@ static toy *toy_make(size_t variant, uint64_t seed)
     for (i = 0; i < IN; i++) t->p.b2[i] = draw_normal(&rng);
     for (i = 0; i < HIDDEN; i++) t->p.gamma[i] = t->running_var[i] = 1;
     for (i = 0; i < HIDDEN; i++) t->slow_spread[i] = 1;
-    return t;
 }
 
 /* Batch norm as the tutorial has it: s = sqrt(sum (x-mean)^2 / (n-1)), y = gamma (x-mean)/s + beta,
@@ -461,14 +459,14 @@ static void printed_backward(toy *t, nrm_real *d, size_t n)
 
 /* The norm of the variant; in train mode with the statistics of the batch, which enter the running
    ones if `track`. */
-static int toy_norm(toy *t, size_t n, int mode, int track)
+static void toy_norm(toy *t, size_t n, int mode, int track)
 {
+    nrm_running *running = track || mode == NRM_INFER ? &t->running : NULL;
     size_t j;
-    if (t->variant == TOY_BATCH)
-        return nrm_batchnorm_forward(t->y, t->m, t->rstd,
-                                     track || mode == NRM_INFER ? &t->running : NULL, t->z,
-                                     t->p.gamma, t->p.beta, mode, t->eps, n, HIDDEN, 1);
-    if (t->variant == TOY_NONE) {
+    if (t->variant == TOY_BATCH) {
+        (void)nrm_batchnorm_forward(t->y, t->m, t->rstd, running, t->z, t->p.gamma, t->p.beta, mode,
+                                    t->eps, n, HIDDEN, 1);
+    } else if (t->variant == TOY_NONE) {
         memcpy(t->y, t->z, n * HIDDEN * sizeof *t->y);
     } else if (mode == NRM_INFER) {
         printed_forward(t, t->slow_mean, t->slow_spread, n);
@@ -480,110 +478,105 @@ static int toy_norm(toy *t, size_t n, int mode, int track)
         t->slow_mean[j] = 0.999 * t->slow_mean[j] + 0.001 * t->mean[j];
         t->slow_spread[j] = 0.999 * t->slow_spread[j] + 0.001 * t->spread[j];
     }
-    return NRM_OK;
 }
 
-static int toy_forward(toy *t, const nrm_real *x, size_t n, int mode, int track)
+static void toy_forward(toy *t, const nrm_real *x, size_t n, int mode, int track)
 {
-    int rc = nrm_linear_forward(t->z, x, t->p.W1, NULL, n, IN, HIDDEN);
-    if (rc >= 0) rc = toy_norm(t, n, mode, track);
-    if (rc >= 0) rc = nrm_activation_forward(t->h, t->y, NRM_TANH, n * HIDDEN);
-    if (rc >= 0) rc = nrm_linear_forward(t->logits, t->h, t->p.W2, t->p.b2, n, HIDDEN, IN);
-    return rc;
+    (void)nrm_linear_forward(t->z, x, t->p.W1, NULL, n, IN, HIDDEN);
+    toy_norm(t, n, mode, track);
+    (void)nrm_activation_forward(t->h, t->y, NRM_TANH, n * HIDDEN);
+    (void)nrm_linear_forward(t->logits, t->h, t->p.W2, t->p.b2, n, HIDDEN, IN);
 }
 
-/* One step of gradient descent on a batch of TOY_BATCH_SIZE. */
-static int toy_step(toy *t, const nrm_real *x, const int *labels, nrm_acc *loss)
+/* One step of gradient descent on a batch of TOY_BATCH_SIZE. Returns its loss before. */
+static double toy_step(toy *t, const nrm_real *x, const int *labels)
 {
     const size_t n = TOY_BATCH_SIZE, count = sizeof t->p / sizeof(nrm_real);
     nrm_real *dh = t->d_hidden, *p = (nrm_real *)(void *)&t->p; /* all parameters as one array, */
     const nrm_real *d = (const nrm_real *)(const void *)&t->d;  /* and their gradients */
+    nrm_acc loss = 0;
     size_t i;
-    int rc = toy_forward(t, x, n, NRM_TRAIN, 1);
+    toy_forward(t, x, n, NRM_TRAIN, 1);
     memset(&t->d, 0, sizeof t->d);
-    if (rc >= 0) rc = nrm_cross_entropy_forward(loss, t->prob, t->logits, labels, n, IN);
-    if (rc >= 0) rc = nrm_cross_entropy_backward(t->prob, t->prob, labels, n, IN);
-    if (rc >= 0)
-        rc = nrm_linear_backward(dh, t->d.W2, t->d.b2, t->prob, t->h, t->p.W2, n, HIDDEN, IN);
-    if (rc >= 0) rc = nrm_activation_backward(dh, dh, t->h, NRM_TANH, n * HIDDEN);
-    if (rc >= 0 && t->variant == TOY_BATCH)
-        rc = nrm_batchnorm_backward(dh, t->d.gamma, t->d.beta, dh, t->z, t->m, t->rstd, t->p.gamma,
-                                    NRM_TRAIN, n, HIDDEN, 1);
-    if (rc >= 0 && t->variant == TOY_PRINTED) printed_backward(t, dh, n);
-    if (rc >= 0) rc = nrm_linear_backward(NULL, t->d.W1, NULL, dh, x, t->p.W1, n, IN, HIDDEN);
-    for (i = 0; i < count && rc >= 0; i++) p[i] -= (nrm_real)0.1 * d[i];
-    return rc;
+    (void)nrm_cross_entropy_forward(&loss, t->prob, t->logits, labels, n, IN);
+    (void)nrm_cross_entropy_backward(t->prob, t->prob, labels, n, IN);
+    (void)nrm_linear_backward(dh, t->d.W2, t->d.b2, t->prob, t->h, t->p.W2, n, HIDDEN, IN);
+    (void)nrm_activation_backward(dh, dh, t->h, NRM_TANH, n * HIDDEN);
+    if (t->variant == TOY_BATCH)
+        (void)nrm_batchnorm_backward(dh, t->d.gamma, t->d.beta, dh, t->z, t->m, t->rstd, t->p.gamma,
+                                     NRM_TRAIN, n, HIDDEN, 1);
+    if (t->variant == TOY_PRINTED) printed_backward(t, dh, n);
+    (void)nrm_linear_backward(NULL, t->d.W1, NULL, dh, x, t->p.W1, n, IN, HIDDEN);
+    for (i = 0; i < count; i++) p[i] -= (nrm_real)0.1 * d[i];
+    return (double)loss;
 }
 
 /* The largest difference of the printed layer's outputs and gradients from the library's: that
    divides by n where the printed one divides by n-1, which is a gamma of sqrt((n-1)/n). */
 static double printed_against_library(void)
 {
+    static toy printed, usual;
     const nrm_real factor = (nrm_real)sqrt(1 - 1.0 / TOY_BATCH_SIZE);
-    toy *printed = toy_make(TOY_PRINTED, 1), *usual = toy_make(TOY_BATCH, 1);
-    double worst = (double)INFINITY;
-    nrm_acc loss;
     size_t j;
-    for (j = 0; j < HIDDEN && usual; j++) usual->p.gamma[j] = factor;
-    if (usual) usual->eps = (nrm_real)1e-12;
-    if (printed && usual && toy_step(printed, printed->x, printed->labels, &loss) >= 0 &&
-        toy_step(usual, usual->x, usual->labels, &loss) >= 0) {
-        for (j = 0; j < HIDDEN; j++) usual->d.gamma[j] *= factor;
-        worst = stats_larger(training_farthest(printed->y, usual->y, TOY_BATCH_SIZE * HIDDEN),
-                             training_farthest((const nrm_real *)(const void *)&printed->d,
-                                               (const nrm_real *)(const void *)&usual->d,
-                                               sizeof usual->d / sizeof(nrm_real)));
-    }
-    free(printed);
-    free(usual);
-    return worst;
+    toy_start(&printed, TOY_PRINTED, 1);
+    toy_start(&usual, TOY_BATCH, 1);
+    usual.eps = (nrm_real)1e-12;
+    for (j = 0; j < HIDDEN; j++) usual.p.gamma[j] = factor;
+    (void)toy_step(&printed, printed.x, printed.labels);
+    (void)toy_step(&usual, usual.x, usual.labels);
+    for (j = 0; j < HIDDEN; j++) usual.d.gamma[j] *= factor;
+    return stats_larger(training_farthest(printed.y, usual.y, TOY_BATCH_SIZE * HIDDEN),
+                        training_farthest((const nrm_real *)(const void *)&printed.d,
+                                          (const nrm_real *)(const void *)&usual.d,
+                                          sizeof usual.d / sizeof(nrm_real)));
 }
 
 /* Saturated and dead units and the logits' rms on all training points, batch statistics. */
-static int toy_look(toy *t, lab_run *run, const char *when)
+static void toy_look(toy *t, lab_run *run, const char *when)
 {
     double saturated, dead;
-    const int rc = toy_forward(t, t->x, TOY_TRAIN, NRM_TRAIN, 0);
+    toy_forward(t, t->x, TOY_TRAIN, NRM_TRAIN, 0);
     count_off(t->h, TOY_TRAIN, HIDDEN, NRM_TANH, &saturated, &dead);
     lab_record_as(run, 0, saturated, "%s/saturated", when);
     lab_record_as(run, 0, dead, "%s/dead", when);
     lab_record_as(run, 0, training_rms(t->logits, (size_t)TOY_TRAIN * IN), "%s/logits", when);
     if (run->first && run->arm != TOY_BATCH && *when == 's')
         record_map(run, when, 1, t->h, HIDDEN, MAP_POINTS);
-    return rc < 0 ? -1 : 0;
 }
 
 static int run_toy(lab_run *run)
 {
+    static toy t;
     const size_t steps = run->quick ? 100 : 5000, window = steps / 50;
-    toy *t = toy_make(run->arm, run->seed);
     nrm_real x[TOY_BATCH_SIZE * IN];
-    int labels[TOY_BATCH_SIZE], rc = t ? toy_look(t, run, "start") : -1;
-    nrm_acc loss = 0, accuracy = 0;
+    int labels[TOY_BATCH_SIZE];
+    nrm_acc accuracy = 0;
     double sum = 0;
     nrm_rng rng;
     size_t step, i;
+    toy_start(&t, run->arm, run->seed);
+    toy_look(&t, run, "start");
     nrm_rng_seed(&rng, run->seed, TRAINING_STREAM_ORDER);
-    for (step = 1; step <= steps && rc >= 0; step++) {
+    for (step = 1; step <= steps; step++) {
+        double loss;
         for (i = 0; i < TOY_BATCH_SIZE; i++) {
             const size_t from = nrm_rng_below(&rng, TOY_TRAIN);
-            memcpy(x + i * IN, t->x + from * IN, IN * sizeof *x);
-            labels[i] = t->labels[from];
+            memcpy(x + i * IN, t.x + from * IN, IN * sizeof *x);
+            labels[i] = t.labels[from];
         }
-        rc = toy_step(t, x, labels, &loss);
-        if (step == 1) lab_record(run, "first_loss", 0, (double)loss);
-        sum += (double)loss / (double)window;
+        loss = toy_step(&t, x, labels);
+        if (step == 1) lab_record(run, "first_loss", 0, loss);
+        sum += loss / (double)window;
         if (step % window == 0) {
             lab_record(run, "loss", (double)step - 0.5 * (double)window, sum);
             sum = 0;
         }
     }
-    if (rc >= 0) rc = toy_look(t, run, "end");
-    if (rc >= 0) rc = toy_forward(t, t->x + TOY_TRAIN * IN, TOY_TEST, NRM_INFER, 0);
-    if (rc >= 0) rc = nrm_accuracy(&accuracy, t->logits, t->labels + TOY_TRAIN, TOY_TEST, IN);
-    if (rc >= 0) lab_record(run, "accuracy", 0, (double)accuracy);
-    free(t);
-    return rc < 0;
+    toy_look(&t, run, "end");
+    toy_forward(&t, t.x + TOY_TRAIN * IN, TOY_TEST, NRM_INFER, 0);
+    (void)nrm_accuracy(&accuracy, t.logits, t.labels + TOY_TRAIN, TOY_TEST, IN);
+    lab_record(run, "accuracy", 0, (double)accuracy);
+    return 0;
 }
 
 static int run(lab_run *r)

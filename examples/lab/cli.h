@@ -51,30 +51,16 @@ typedef struct cli_option {
 } cli_option;
 
 /* The options that several programs have. */
-#define CLI_SEED(value)                                                                            \
-    {                                                                                              \
-        "seed", "N", "first random seed", CLI_WHOLE, value, 0, 9007199254740000, 0                 \
-    }
-#define CLI_SEEDS(value, most)                                                                     \
-    {                                                                                              \
-        "seeds", "N", "number of seeds", CLI_WHOLE, value, 1, most, 0                              \
-    }
-#define CLI_DATA(value)                                                                            \
-    {                                                                                              \
-        "data", "DIR", "folder of MNIST, or \"synthetic\"", CLI_TEXT, value, 0, 0, 0               \
-    }
-#define CLI_OUT(value)                                                                             \
-    {                                                                                              \
-        "out", "DIR", "folder of the results", CLI_TEXT, value, 0, 0, 0                            \
-    }
-#define CLI_QUICK(value)                                                                           \
-    {                                                                                              \
-        "quick", "", "a small run, to see that it works", CLI_FLAG, value, 0, 0, 0                 \
-    }
-#define CLI_QUIET(value)                                                                           \
-    {                                                                                              \
-        "quiet", "", "no progress on the terminal", CLI_FLAG, value, 0, 0, 0                       \
-    }
+/* clang-format off */
+#define CLI_SEED(value) {"seed", "N", "first random seed", CLI_WHOLE, value, 0, 9007199254740000, 0}
+#define CLI_SEEDS(value, most) {"seeds", "N", "number of seeds", CLI_WHOLE, value, 1, most, 0}
+#define CLI_DATA(value) \
+    {"data", "DIR", "folder of MNIST, or \"synthetic\"", CLI_TEXT, value, 0, 0, 0}
+#define CLI_OUT(value) {"out", "DIR", "folder of the results", CLI_TEXT, value, 0, 0, 0}
+#define CLI_QUICK(value) \
+    {"quick", "", "a small run, to see that it works", CLI_FLAG, value, 0, 0, 0}
+#define CLI_QUIET(value) {"quiet", "", "no progress on the terminal", CLI_FLAG, value, 0, 0, 0}
+/* clang-format on */
 
 /* Reads the command line into the options of the program `name`. Returns CLI_RUN, or the exit code
    with which main must return at once: 0 after --help (1 if stdout is broken), or CLI_EXIT_USAGE

@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 #define LABI_PATH 1024
-#define LABI_DIGITS 7 /* of every recorded value; figures and verdicts see no more */
+#define LABI_FOLDER 700 /* of the command line: then every path fits */
+#define LABI_DIGITS 7   /* of every recorded value; figures and verdicts see no more */
 
 /* ---- records of one run ---- */
 
@@ -150,12 +151,6 @@ static void labi_head(const labi_lab *lab, csv_table *t, size_t arm, size_t seed
     if (!whole) csv_note(t, "arm", program->arm[arm].id);
 }
 
-static int labi_too_long(const lab_program *program)
-{
-    fprintf(stderr, "%s: the path is too long\n", program->name);
-    return -1;
-}
-
 /* Runs on other data have a folder of their own: one that went on without MNIST must not take the
    place of those that count. */
 static const char *labi_kind(const labi_lab *lab)
@@ -166,12 +161,11 @@ static const char *labi_kind(const labi_lab *lab)
     return lab->data.hash == DATASET_MNIST_HASH ? "" : "_other";
 }
 
-static int labi_run_path(const labi_lab *lab, size_t arm, size_t seed, char *path)
+static void labi_run_path(const labi_lab *lab, size_t arm, size_t seed, char *path)
 {
-    const int n =
-        snprintf(path, LABI_PATH, "%s/%s%s/%s_seed%llu.csv", lab->runs_folder, lab->program->name,
-                 labi_kind(lab), lab->program->arm[arm].id, (unsigned long long)(lab->seed + seed));
-    return n < 0 || n >= LABI_PATH;
+    (void)snprintf(path, LABI_PATH, "%s/%s%s/%s_seed%llu.csv", lab->runs_folder, lab->program->name,
+                   labi_kind(lab), lab->program->arm[arm].id,
+                   (unsigned long long)(lab->seed + seed));
 }
 
 /* ---- tables: arm, series, all x in one cell, and for each seed all y ---- */
@@ -273,7 +267,7 @@ static int labi_load_run(const labi_lab *lab, size_t arm, size_t seed, labi_tabl
     const char *rows;
     csv_table head;
     int failed;
-    if (labi_run_path(lab, arm, seed, path)) return files_fail(err, "the path is too long");
+    labi_run_path(lab, arm, seed, path);
     csv_begin(&head);
     labi_head(lab, &head, arm, seed);
     failed = labi_load(path, &head, run, err);
@@ -296,7 +290,7 @@ static int labi_is_done(const labi_lab *lab, size_t arm, size_t seed)
 
 static int labi_write_run(const labi_lab *lab, size_t arm, size_t seed, const labi_records *rec)
 {
-    char path[LABI_PATH], err[CSV_ERR_MAX] = "the path is too long";
+    char path[LABI_PATH], err[CSV_ERR_MAX];
     csv_table t;
     size_t i;
     int failed;
@@ -312,7 +306,8 @@ static int labi_write_run(const labi_lab *lab, size_t arm, size_t seed, const la
         csv_list(&t, s->pair + 1, s->n, 2);
         csv_end_row(&t);
     }
-    failed = labi_run_path(lab, arm, seed, path) || csv_save(&t, path, err);
+    labi_run_path(lab, arm, seed, path);
+    failed = csv_save(&t, path, err);
     if (failed) fprintf(stderr, "%s: %s\n", lab->program->name, err);
     csv_end(&t);
     return failed;
@@ -379,7 +374,6 @@ static void labi_tick(void *context, size_t done)
 static int labi_find_missing(labi_lab *lab)
 {
     const size_t most = labi_most_seeds(lab), all = lab->program->arms * most;
-    char path[LABI_PATH];
     size_t run;
     lab->missing = (size_t *)malloc((all + 1) * sizeof *lab->missing);
     if (!lab->missing) {
@@ -388,7 +382,6 @@ static int labi_find_missing(labi_lab *lab)
     }
     for (run = 0; run < all; run++) {
         const size_t arm = run / most, seed = run % most;
-        if (labi_run_path(lab, arm, seed, path)) return labi_too_long(lab->program);
         if (seed >= labi_arm_seeds(lab, arm) || labi_is_done(lab, arm, seed)) continue;
         lab->missing[lab->missing_count++] = run;
         lab->units += labi_units(lab->program, arm);
@@ -399,9 +392,9 @@ static int labi_find_missing(labi_lab *lab)
 /* Can files be written to this folder? To be known before the runs, not hours later. */
 static int labi_can_write(const labi_lab *lab, const char *folder)
 {
-    char path[LABI_PATH], err[FILES_ERR_MAX] = "the path is too long";
-    const int n = snprintf(path, sizeof path, "%s/.%s", folder, lab->program->name);
-    if (n >= 0 && n < LABI_PATH && files_can_write(path, err) == 0) return 1;
+    char path[LABI_PATH], err[FILES_ERR_MAX];
+    (void)snprintf(path, sizeof path, "%s/.%s", folder, lab->program->name);
+    if (files_can_write(path, err) == 0) return 1;
     fprintf(stderr, "%s: nothing was run: %s\n", lab->program->name, err);
     return 0;
 }
@@ -790,21 +783,16 @@ plot_figure *lab_figure(lab_report *r, const char *title, int height)
     return f;
 }
 
-static int labi_out_path(const lab_report *r, const char *what, const char *extension, char *path)
+static void labi_out_path(const lab_report *r, const char *what, const char *extension, char *path)
 {
-    const int n =
-        snprintf(path, LABI_PATH, "%s/%s%s%s%s%s", r->out, r->program->name,
-                 lab_quick(r) ? "_quick" : "", what ? "_" : "", what ? what : "", extension);
-    return n < 0 || n >= LABI_PATH;
+    (void)snprintf(path, LABI_PATH, "%s/%s%s%s%s%s", r->out, r->program->name,
+                   lab_quick(r) ? "_quick" : "", what ? "_" : "", what ? what : "", extension);
 }
 
 int lab_save(lab_report *r, plot_figure *f, const char *what)
 {
     char path[LABI_PATH];
-    if (labi_out_path(r, what, ".png", path)) {
-        plot_free(f);
-        return labi_too_long(r->program);
-    }
+    labi_out_path(r, what, ".png", path);
     if (plot_panels(f) > LAB_PANELS_MAX) {
         fprintf(stderr, "%s: %d panels, at most %d are allowed\n", path, plot_panels(f),
                 LAB_PANELS_MAX);
@@ -943,7 +931,8 @@ static int labi_report(const lab_program *program, const char *table, const char
         labi_begin_verdicts(&r);
         failed = program->report(&r);
         if (!failed && r.checks_failed) failed = 1;
-        if (labi_out_path(&r, "verdicts", ".csv", path) || csv_save(&r.verdicts, path, err)) {
+        labi_out_path(&r, "verdicts", ".csv", path);
+        if (csv_save(&r.verdicts, path, err)) {
             fprintf(stderr, "%s: %s\n", program->name, err);
             failed = 1;
         }
@@ -975,7 +964,9 @@ static int labi_parse(labi_lab *lab, int argc, char **argv)
         cli_parse(lab->program->name, lab->program->question, option, options, argc, argv);
     lab->seeds_given = option[6].given;
     if (lab->quick && !lab->seeds_given) lab->seeds = 2;
-    return status;
+    if (strlen(lab->out) <= LABI_FOLDER && strlen(lab->runs_folder) <= LABI_FOLDER) return status;
+    fprintf(stderr, "%s: a folder with too long a name\n", lab->program->name);
+    return CLI_EXIT_USAGE;
 }
 
 static int labi_load_data(labi_lab *lab)
@@ -988,11 +979,10 @@ static int labi_load_data(labi_lab *lab)
         return -1;
     }
     if (lab->data.synthetic && !lab->plan)
-        fprintf(stderr, "%s: %s built-in synthetic digits; the verdicts do not count\n",
-                lab->program->name,
-                lab->data_folder && strcmp(lab->data_folder, "synthetic") == 0
-                    ? "as asked for, the"
-                    : "no MNIST here (`make mnist` fetches it): using the");
+        fprintf(stderr,
+                "%s: using the built-in synthetic digits (`make mnist` fetches MNIST); the "
+                "verdicts do not count\n",
+                lab->program->name);
     if (!lab->data.synthetic && !lab->quick && lab->data.hash != DATASET_MNIST_HASH)
         fprintf(stderr,
                 "%s: these files have MNIST's format, but not its content (`make mnist` "
@@ -1024,9 +1014,8 @@ static int labi_experiment(labi_lab *lab)
     char table[LABI_PATH];
     if (labi_load_data(lab) || labi_find_missing(lab)) return 1;
     if (lab->plan) return labi_print_plan(lab);
-    if (snprintf(table, sizeof table, "%s/%s%s.csv", lab->out, lab->program->name,
-                 lab->quick ? "_quick" : "") >= LABI_PATH)
-        return labi_too_long(lab->program);
+    (void)snprintf(table, sizeof table, "%s/%s%s.csv", lab->out, lab->program->name,
+                   lab->quick ? "_quick" : "");
     if (labi_run_missing(lab) || labi_join(lab, table)) return 1;
     return labi_report(lab->program, table, lab->out);
 }

@@ -167,17 +167,16 @@ static void see_gradient(void *context, const nrm_mlp_event *e)
         training_rms(e->data, e->rows * e->cols) * (double)e->rows; /* of one image's loss */
 }
 
-static int see(trainer *t, const setting *k, sight *out)
+static void see(trainer *t, const setting *k, sight *out)
 {
     size_t l;
-    int rc;
     memset(out, 0, sizeof *out);
     out->images = t->run->quick ? 200 : PROBES;
     t->net->probe = see_gradient;
     t->net->probe_context = out;
-    rc = nrm_mlp_gradient(t->net, NULL, train.x, train.labels, out->images, NRM_TRAIN);
+    (void)nrm_mlp_gradient(t->net, NULL, train.x, train.labels, out->images, NRM_TRAIN);
     t->net->probe = NULL;
-    for (l = 0; l < k->depth && rc >= 0; l++) {
+    for (l = 0; l < k->depth; l++) {
         const nrm_mlp_state *s = &t->net->state[l];
         const size_t weights = s->in * s->shape.width;
         count_off(s->act_out, out->images, s->shape.width, k->activation,
@@ -185,8 +184,6 @@ static int see(trainer *t, const setting *k, sight *out)
         if (k->activation == NRM_SIGMOID) measure_bend(out, s, l);
         out->of[UPDATE][l] = k->lr * training_rms(s->dW, weights) / training_rms(s->W, weights);
     }
-    if (rc < 0) fprintf(stderr, "probe: %s\n", nrm_strerror(rc));
-    return rc < 0 ? -1 : 0;
 }
 
 enum { MAPS = 3 };
@@ -215,14 +212,14 @@ static int has_map(const lab_run *run)
 }
 
 /* Means over the hidden layers against the step; at start and end also layer by layer. */
-static int record_sight(trainer *t, const char *when)
+static void record_sight(trainer *t, const char *when)
 {
     const setting k = setting_of(t->run);
     const int sigmoid = k.activation == NRM_SIGMOID;
     sight seen;
     size_t l;
     int kind;
-    if (see(t, &k, &seen)) return -1;
+    see(t, &k, &seen);
     for (kind = SATURATED_PART; kind <= DEAD && !sigmoid; kind++) {
         double mean = 0;
         for (l = 0; l < k.depth; l++) mean += seen.of[kind][l] / (double)k.depth;
@@ -235,7 +232,6 @@ static int record_sight(trainer *t, const char *when)
     for (l = 0; l < MAPS && when && has_map(t->run); l++)
         record_map(t->run, when, map_layer[l], t->net->state[map_layer[l] - 1].act_out, k.width,
                    MAP_IMAGES);
-    return 0;
 }
 
 /* ---- networks on MNIST ----------------------------------------------------------------------- */
@@ -277,29 +273,27 @@ static int hold(trainer *t) /* γ at 1 and β at 0 */
 
 static int look(trainer *t)
 {
-    if (t->step == t->plan->steps) return 0; /* the end is looked at in any case */
-    return record_sight(t, t->step == 0 ? "start" : NULL);
+    if (t->step < t->plan->steps) record_sight(t, t->step == 0 ? "start" : NULL);
+    return 0; /* the end is looked at in any case */
 }
 
 /* Forward in infer mode, with each sigmoid replaced by its line. */
-static int forward_lines(nrm_mlp *net, line (*fit)[PROBES], const nrm_real *x, size_t n)
+static void forward_lines(nrm_mlp *net, line (*fit)[PROBES], const nrm_real *x, size_t n)
 {
     const size_t hidden = net->spec.layers - 1;
     size_t l, i;
     for (l = 0; l <= hidden; l++) {
         nrm_mlp_state *s = &net->state[l];
         const size_t width = s->shape.width;
-        int rc = nrm_linear_forward(s->linear_out, x, s->W, s->b, n, s->in, width);
-        if (rc >= 0 && s->shape.norm)
-            rc = nrm_batchnorm_forward(s->norm_out, NULL, NULL, &s->running, s->linear_out,
-                                       s->gamma, s->beta, NRM_INFER, net->spec.eps, n, width, 1);
-        if (rc < 0) return rc;
+        (void)nrm_linear_forward(s->linear_out, x, s->W, s->b, n, s->in, width);
+        if (s->shape.norm)
+            (void)nrm_batchnorm_forward(s->norm_out, NULL, NULL, &s->running, s->linear_out,
+                                        s->gamma, s->beta, NRM_INFER, net->spec.eps, n, width, 1);
         for (i = 0; i < n * width && l < hidden; i++)
             s->act_out[i] = (nrm_real)(fit[l][i % width].base +
                                        fit[l][i % width].slope * (double)s->norm_out[i]);
         x = s->out;
     }
-    return NRM_OK;
 }
 
 /* The test accuracy with lines by least squares on the images of the last look. */
@@ -312,9 +306,8 @@ static double accuracy_of_lines(trainer *t)
         for (j = 0; j < t->net->state[l].shape.width; j++)
             fit[l][j] = fit_line(&t->net->state[l], t->run->quick ? 200 : PROBES, j);
     for (at = 0; at < test.n; at += PROBES) {
-        if (forward_lines(t->net, fit, test.x + at * DATASET_PIXELS, PROBES) < 0 ||
-            nrm_accuracy(&part, t->net->logits, test.labels + at, PROBES, DATASET_CLASSES) < 0)
-            return (double)NAN;
+        forward_lines(t->net, fit, test.x + at * DATASET_PIXELS, PROBES);
+        (void)nrm_accuracy(&part, t->net->logits, test.labels + at, PROBES, DATASET_CLASSES);
         accuracy += part * PROBES / (nrm_acc)test.n;
     }
     return (double)accuracy;
@@ -322,7 +315,7 @@ static double accuracy_of_lines(trainer *t)
 
 static int end(trainer *t)
 {
-    if (record_sight(t, "end")) return -1;
+    record_sight(t, "end");
     lab_record(t->run, "steps", 0, (double)t->step); /* fewer than asked for: then not finite */
     if (t->run->arm >= SIGMOID_NONE && t->run->arm < SOFTMAX)
         lab_record(t->run, "lines", 0, accuracy_of_lines(t));

@@ -94,22 +94,21 @@ static void column(double *out, const double *a, size_t j)
     for (i = 0; i < M; i++) out[i] = a[i * WIDTH + j];
 }
 
-static int tail_gradient(tail *t, const layer_view *v, double *loss)
+static void tail_gradient(tail *t, const layer_view *v, double *loss)
 {
-    return nrm_mlp_gradient(t->net, loss, v->x, v->labels, M, NRM_TRAIN);
+    (void)nrm_mlp_gradient(t->net, loss, v->x, v->labels, M, NRM_TRAIN);
 }
 
 /* γ and β that undo the norm on this batch (SM.32), from the statistics that it has saved. */
-static int undo_norm(layer_view *v)
+static void undo_norm(layer_view *v)
 {
     nrm_mlp_state *s = &v->normed.net->state[0];
     size_t j;
-    if (tail_gradient(&v->normed, v, NULL) != NRM_OK) return -1;
+    tail_gradient(&v->normed, v, NULL);
     for (j = 0; j < WIDTH; j++) {
         s->gamma[j] = 1 / s->rstd[j];
         s->beta[j] = s->mean[j];
     }
-    return 0;
 }
 
 typedef struct unit { /* one unit: vectors over the batch, gradient's parts */
@@ -146,7 +145,7 @@ static double curvature(tail *t, layer_view *v, size_t j, const double *d, doubl
     for (side = 0; side < 2; side++) {
         double g[M];
         for (i = 0; i < M; i++) v->x[i * WIDTH + j] = kept[i] + (side ? -h : h) * d[i];
-        (void)tail_gradient(t, v, NULL);
+        tail_gradient(t, v, NULL);
         column(g, t->dx, j);
         along[side] = dot(g, d, M);
     }
@@ -296,11 +295,11 @@ static void record_distance(lab_run *r, const nrm_mlp *net, const double *start)
 }
 
 /* The gradient on a batch of its own: the last. */
-static int last_batch(nrm_mlp *net)
+static void last_batch(nrm_mlp *net)
 {
     const size_t at = train_set.n - M;
-    return nrm_mlp_gradient(net, NULL, train_set.x + at * INPUTS, train_set.labels + at, M,
-                            NRM_TRAIN);
+    (void)nrm_mlp_gradient(net, NULL, train_set.x + at * INPUTS, train_set.labels + at, M,
+                           NRM_TRAIN);
 }
 
 static int record_theorems(lab_run *r, nrm_mlp *net, char when)
@@ -311,14 +310,15 @@ static int record_theorems(lab_run *r, nrm_mlp *net, char when)
     double loss = 0, plain = 0, off, lambda, alike = 0;
     double e[EXACTNESS] = {0};
     size_t i, j;
-    if (last_batch(net) != NRM_OK) return -1;
+    last_batch(net);
     v->x = net->state[LAYER].linear_out;
     v->in = net->state[LAYER - 1].out;
     v->labels = train_set.labels + train_set.n - M;
-    if (tail_make(&v->plain, net, NRM_NO_NORM) || tail_make(&v->normed, net, NRM_BATCH_NORM) ||
-        undo_norm(v) || tail_gradient(&v->plain, v, &plain) != NRM_OK ||
-        tail_gradient(&v->normed, v, &loss) != NRM_OK)
+    if (tail_make(&v->plain, net, NRM_NO_NORM) || tail_make(&v->normed, net, NRM_BATCH_NORM))
         return -1;
+    undo_norm(v);
+    tail_gradient(&v->plain, v, &plain);
+    tail_gradient(&v->normed, v, &loss);
     memcpy(v->dx, v->normed.dx, sizeof v->dx);
     memcpy(v->dy, v->normed.dy, sizeof v->dy);
     off = training_farthest(v->normed.net->state[0].norm_out, v->x, M * (size_t)WIDTH) /
@@ -404,7 +404,7 @@ static int end_batch(trainer *t)
     double off = 0, cosine = 0;
     size_t l;
     if (t->step < t->plan->steps) return -1;
-    (void)last_batch(t->net);
+    last_batch(t->net);
     for (l = 0; l < HIDDEN; l++) { /* here, since tables keep seven digits */
         const nrm_mlp_state *s = &t->net->state[l];
         off = fmax(off, fabs(dot(s->W, s->W, s->in * WIDTH) / WIDTH / grown[l] - 1));

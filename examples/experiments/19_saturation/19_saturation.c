@@ -205,17 +205,12 @@ static void record_map(lab_run *run, const char *when, size_t layer, const nrm_r
     }
 }
 
-static int has_map(const lab_run *run)
-{
-    return run->first &&
-           (run->arm == tanh_arm(6, GAIN_20, 0) || run->arm == tanh_arm(6, GAIN_20, 1));
-}
-
 /* Means over the hidden layers against the step; at start and end also layer by layer. */
 static void record_sight(trainer *t, const char *when)
 {
     const setting k = setting_of(t->run);
     const int sigmoid = k.activation == NRM_SIGMOID;
+    const int map = t->run->first && t->run->arm / RULES == GAINS + GAIN_20; /* of six layers */
     sight seen;
     size_t l;
     int kind;
@@ -229,7 +224,7 @@ static void record_sight(trainer *t, const char *when)
         for (l = 0; l < k.depth; l++)
             lab_record_as(t->run, (double)(l + 1), seen.of[kind][l], "%s/%s", when,
                           kind_name[kind]);
-    for (l = 0; l < MAPS && when && has_map(t->run); l++)
+    for (l = 0; l < MAPS && when && map; l++)
         record_map(t->run, when, map_layer[l], t->net->state[map_layer[l] - 1].act_out, k.width,
                    MAP_IMAGES);
 }

@@ -696,7 +696,7 @@ static lab_numbers less_curved(lab_report *r, char when)
         const lab_series a = lab_get(r, NONE, s, lab_format(r, "curve_%c", when));
         const lab_series b = lab_get(r, NONE, s, lab_format(r, "curve_plain_%c", when));
         size_t less = 0;
-        for (i = 0; i < a.n && i < b.n; i++) less += a.y[i] < b.y[i];
+        for (i = 0; i < a.n; i++) less += a.y[i] < b.y[i];
         share.of[s] = a.n ? (double)less / (double)a.n : (double)NAN;
     }
     return share;
@@ -909,8 +909,9 @@ static void draw_density(lab_report *r, plot_panel *p, const lab_panel *panel, c
     static double v[MOST_UNITS], w[MOST_UNITS];
     const double *range = units_range[panel->arm];
     double edges[BINS + 1], density[BINS];
-    size_t i, outside, n = gather(r, series, v), m = over ? gather(r, over, w) : n;
-    if (m < n) n = m;
+    const size_t n = gather(r, series, v);
+    size_t i, outside;
+    if (over) (void)gather(r, over, w); /* of the same units */
     for (i = 0; over && i < n; i++) v[i] /= w[i];
     for (i = 0; i <= BINS; i++) edges[i] = range[0] + (range[1] - range[0]) * (double)i / BINS;
     outside = stats_histogram(v, n, edges, BINS, density);
@@ -944,8 +945,8 @@ static void draw_taken(lab_report *r, plot_panel *p, const lab_panel *panel)
     (void)panel;
     for (when = 0; when < 2; when++) {
         const size_t n = gather(r, when ? "mean_part_b" : "mean_part_a", x);
-        const size_t m = gather(r, when ? "x_part_b" : "x_part_a", y);
-        plot_scatter(p, when ? "trained" : "start", x, y, n < m ? n : m, style[when]);
+        (void)gather(r, when ? "x_part_b" : "x_part_a", y);
+        plot_scatter(p, when ? "trained" : "start", x, y, n, style[when]);
     }
 }
 

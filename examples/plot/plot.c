@@ -1292,25 +1292,20 @@ static ploti_item *ploti_series(plot_panel *p, int kind, const char *label, cons
     if (!it) return NULL;
     it->n = n;
     it->x = ploti_doubles(p->fig, x, n);
-    if (y) it->y = ploti_doubles(p->fig, y, n);
+    it->y = ploti_doubles(p->fig, y, n);
     return p->fig->failed ? NULL : it;
-}
-
-static int ploti_given(plot_panel *p, const void *data, size_t n)
-{
-    return ploti_open(p) && ploti_demand(p->fig, data || n == 0, "plot: NULL data");
 }
 
 void plot_line(plot_panel *p, const char *label, const double *x, const double *y, size_t n,
                plot_style s)
 {
-    if (ploti_given(p, y, n)) (void)ploti_series(p, PLOTI_LINE, label, x, y, n, &s);
+    (void)ploti_series(p, PLOTI_LINE, label, x, y, n, &s);
 }
 
 static ploti_item *ploti_add_band(plot_panel *p, const char *label, const double *x,
                                   const double *lo, const double *hi, size_t n, const plot_style *s)
 {
-    ploti_item *it = ploti_series(p, PLOTI_BAND, label, x, NULL, n, s);
+    ploti_item *it = ploti_series(p, PLOTI_BAND, label, x, lo, n, s);
     if (!it) return NULL;
     it->lo = ploti_doubles(p->fig, lo, n);
     it->hi = ploti_doubles(p->fig, hi, n);
@@ -1330,9 +1325,8 @@ void plot_mean_band(plot_panel *p, const char *label, const double *x, const dou
     plot_style band = s;
     ploti_item *it;
     size_t i;
-    if (!ploti_given(p, mean, n) || !ploti_given(p, sd, n)) return;
     band.alpha = 0;
-    it = ploti_add_band(p, label, x, mean, mean, n, &band);
+    it = ploti_add_band(p, label, x, mean, sd, n, &band);
     for (i = 0; it && i < n; i++) {
         it->lo[i] = mean[i] - sd[i];
         it->hi[i] = mean[i] + sd[i];
@@ -1345,7 +1339,7 @@ void plot_scatter(plot_panel *p, const char *label, const double *x, const doubl
 {
     if (s.marker == PLOT_NO_MARKER) s.marker = PLOT_CIRCLE;
     if (s.alpha <= 0) s.alpha = 0.85;
-    if (ploti_given(p, y, n)) (void)ploti_series(p, PLOTI_SCATTER, label, x, y, n, &s);
+    (void)ploti_series(p, PLOTI_SCATTER, label, x, y, n, &s);
 }
 
 void plot_errorbars(plot_panel *p, const char *label, const double *x, const double *y,
@@ -1353,7 +1347,6 @@ void plot_errorbars(plot_panel *p, const char *label, const double *x, const dou
 {
     ploti_item *it;
     if (s.marker == PLOT_NO_MARKER) s.marker = PLOT_CIRCLE;
-    if (!ploti_given(p, y, n)) return;
     it = ploti_series(p, PLOTI_ERROR, label, x, y, n, &s);
     if (!it) return;
     it->lo = ploti_doubles(p->fig, lo, n);
@@ -1364,7 +1357,6 @@ void plot_hist(plot_panel *p, const char *label, const double *edges, const doub
                size_t bins, plot_style s)
 {
     ploti_item *it;
-    if (!ploti_given(p, edges, bins) || !ploti_given(p, heights, bins)) return;
     if (s.alpha <= 0) s.alpha = 0.25;
     it = ploti_push(p, PLOTI_HIST, label, &s);
     if (!it) return;
@@ -1376,9 +1368,7 @@ void plot_hist(plot_panel *p, const char *label, const double *edges, const doub
 void plot_ridge(plot_panel *p, const char *name, const double *x, const double *density, size_t n,
                 plot_style s)
 {
-    ploti_item *it;
-    if (!ploti_given(p, density, n)) return;
-    it = ploti_series(p, PLOTI_RIDGE, name, x, density, n, &s);
+    ploti_item *it = ploti_series(p, PLOTI_RIDGE, name, x, density, n, &s);
     if (it) it->index = p->ridges++;
 }
 
@@ -1386,7 +1376,6 @@ void plot_bars(plot_panel *p, const char *label, const double *value, const doub
                plot_style s)
 {
     ploti_item *it;
-    if (!ploti_given(p, value, n)) return;
     if (s.alpha <= 0) s.alpha = 0.9;
     it = ploti_push(p, PLOTI_BAR, label, &s);
     if (!it) return;
@@ -1571,11 +1560,10 @@ static void ploti_see_series(plot_panel *p, const ploti_item *it)
 {
     size_t i;
     for (i = 0; i < it->n; i++) {
-        double y = it->y ? it->y[i] : it->lo[i];
-        if (!ploti_finite(y) || !ploti_finite(it->x[i])) continue;
+        if (!ploti_finite(it->y[i]) || !ploti_finite(it->x[i])) continue;
         ploti_see(&p->x, it->x[i]);
         if (!ploti_in_view(&p->x, it->x[i])) continue;
-        if (it->y) ploti_see(&p->y, y);
+        ploti_see(&p->y, it->y[i]);
         if (it->lo) {
             ploti_see(&p->y, it->lo[i]);
             ploti_see(&p->y, it->hi[i]);

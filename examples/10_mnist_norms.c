@@ -8,21 +8,9 @@
        layer norm, noisy batch norm     two that it does not have, the same otherwise
        batch, layer, noisy with γ = 1   and batch norm without bias: what these choices matter
 
-   All arms of a seed start from the same weights and see the same mini-batches. The claims, and
-   what counts as reproduced, were written down before the run:
-
-       10a loss      batch norm is below none at the end of every epoch in every seed, and reaches
-                     a loss of 0.5 in at most half the steps
-       10b log       the mean loss of batches 41 to 80 of epoch 20 is within 0.03 of the notebook's:
-                     0.395 without and 0.162 with batch norm; the first loss is 2.30 ± 0.03
-       10c centred   the outputs of the first batch norm after training (running statistics) have a
-                     pooled mean within 0.3 of 0; and the mean input of ReLU, as seen in training,
-                     has drifted further without batch norm than with it. This is nearly an
-                     identity: with the statistics of the batch the pooled mean is that of β
-       10d Gaussian  averaged over units, |skewness| < 0.5 and |excess kurtosis| < 1
-
-   Since the run these limits are judged seed by seed (stats_judge_limit), which asks for more than
-   the mean of the seeds, as they were judged at first; all four verdicts stayed what they were.
+   All arms of a seed start from the same weights and see the same mini-batches. The claims were
+   written down before the run. Since then their limits are judged seed by seed, which asks for more
+   than the mean of the seeds, as they were judged at first; all four verdicts stayed what they were.
 
    Two pages come out: loss and accuracy, and the distribution in the first hidden layer over the
    first 1000 test images. With a rate of its own for each network: experiments/34_tuned_mnist. */

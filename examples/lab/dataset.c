@@ -108,13 +108,6 @@ static int ds_check_labels(const char *path, const unsigned char *label, size_t 
     return 0;
 }
 
-/* Gives the tail of a block back; where that fails the longer block does as well. */
-static unsigned char *ds_shrink(unsigned char *block, size_t n)
-{
-    unsigned char *smaller = (unsigned char *)realloc(block, n);
-    return smaller ? smaller : block;
-}
-
 static size_t ds_limited(size_t n, size_t limit)
 {
     return limit > 0 && limit < n ? limit : n;
@@ -133,8 +126,8 @@ int dataset_read_pair(const char *images_path, const char *labels_path, size_t l
         return -1;
     }
     *n = ds_limited(count, limit);
-    *images = ds_shrink(pixel, *n * DATASET_PIXELS);
-    *labels = ds_shrink(label, *n);
+    *images = pixel;
+    *labels = label;
     return 0;
 }
 
@@ -143,13 +136,6 @@ int dataset_read_pair(const char *images_path, const char *labels_path, size_t l
 static const char *const ds_files[4] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
                                         "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
 
-static int ds_join(char *path, const char *dir, const char *file, const char *suffix, char *err)
-{
-    int n = snprintf(path, DATASET_PATH_MAX, "%s/%s%s", dir, file, suffix);
-    if (n > 0 && n < DATASET_PATH_MAX) return 0;
-    return ds_fail(err, dir, "the path is too long");
-}
-
 static int ds_exists(const char *path)
 {
     FILE *f = fopen(path, "rb");
@@ -157,35 +143,30 @@ static int ds_exists(const char *path)
     return f != NULL;
 }
 
-static int ds_is_complete(const char *dir)
-{
-    char path[DATASET_PATH_MAX], ignored[DATASET_ERR_MAX];
-    int i;
-    for (i = 0; i < 4; i++)
-        if (ds_join(path, dir, ds_files[i], "", ignored) || !ds_exists(path)) return 0;
-    return 1;
-}
-
-/* Says what to do about a file that is not there. */
-static int ds_missing(const char *dir, const char *file, char *err)
-{
-    char path[DATASET_PATH_MAX];
-    if (ds_join(path, dir, file, ".gz", err)) return -1;
-    if (ds_exists(path)) return ds_fail(err, path, "still compressed; unpack it with gzip -d");
-    if (ds_join(path, dir, file, "", err)) return -1;
-    return ds_fail(err, path,
-                   "missing or not readable; run `make mnist`, which fetches MNIST to data/mnist, "
-                   "or name the folder that holds it, or \"synthetic\"");
-}
-
+/* The paths of all four files in the folder; or -1, and err says what to do about one that is not
+   there. */
 static int ds_find(char path[4][DATASET_PATH_MAX], const char *dir, char *err)
 {
+    char packed[DATASET_PATH_MAX + 4];
     int i;
+    if (strlen(dir) > DATASET_PATH_MAX - 30) return ds_fail(err, dir, "the path is too long");
     for (i = 0; i < 4; i++) {
-        if (ds_join(path[i], dir, ds_files[i], "", err)) return -1;
-        if (!ds_exists(path[i])) return ds_missing(dir, ds_files[i], err);
+        (void)snprintf(path[i], DATASET_PATH_MAX, "%s/%s", dir, ds_files[i]);
+        if (ds_exists(path[i])) continue;
+        (void)snprintf(packed, sizeof packed, "%s.gz", path[i]);
+        if (ds_exists(packed))
+            return ds_fail(err, packed, "still compressed; unpack it with gzip -d");
+        return ds_fail(err, path[i],
+                       "missing or not readable; run `make mnist`, which fetches MNIST to "
+                       "data/mnist, or name the folder that holds it, or \"synthetic\"");
     }
     return 0;
+}
+
+static int ds_is_complete(const char *dir)
+{
+    char path[4][DATASET_PATH_MAX], ignored[DATASET_ERR_MAX];
+    return ds_find(path, dir, ignored) == 0;
 }
 
 static void ds_seal(dataset *d)
@@ -197,7 +178,7 @@ static void ds_seal(dataset *d)
     d->hash = files_hash(h, d->test_labels, d->test_n);
 }
 
-int dataset_load_mnist(dataset *d, const char *dir, size_t train_n, size_t test_n, char *err)
+static int ds_load_mnist(dataset *d, const char *dir, size_t train_n, size_t test_n, char *err)
 {
     char path[4][DATASET_PATH_MAX];
     dataset t;
@@ -249,7 +230,7 @@ int dataset_load(dataset *d, const char *dir, uint64_t seed, size_t train_n, siz
     if (!dir && ds_is_complete(DATASET_DEFAULT_DIR)) dir = DATASET_DEFAULT_DIR;
     if (!dir || strcmp(dir, "synthetic") == 0)
         return dataset_load_synthetic(d, seed, train_n, test_n, err);
-    return dataset_load_mnist(d, dir, train_n, test_n, err);
+    return ds_load_mnist(d, dir, train_n, test_n, err);
 }
 
 void dataset_free(dataset *d)

@@ -75,8 +75,7 @@ typedef struct dataset {
 int dataset_load(dataset *d, const char *dir, uint64_t seed, size_t train_n, size_t test_n,
                  char *err);
 
-/* The two sources of dataset_load, each without a look at the other. */
-int dataset_load_mnist(dataset *d, const char *dir, size_t train_n, size_t test_n, char *err);
+/* The same for the synthetic digits alone. */
 int dataset_load_synthetic(dataset *d, uint64_t seed, size_t train_n, size_t test_n, char *err);
 
 /* Frees the arrays and clears *d. A cleared one may be freed again. */

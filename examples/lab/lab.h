@@ -18,7 +18,7 @@
 
    so that `16_landscape --from 16_landscape.csv` draws and judges anew without a single run.
 
-   An example of a whole experiment:
+   experiments/31_bias_before_norm is a short one as a whole. What every one has:
 
        static const lab_arm arms[2] = {{"none", "no norm", 4, 0}, {"batch", "batch norm", 6, 0}};
 
@@ -31,27 +31,8 @@
 
        static int report(lab_report *r)
        {
-           static const lab_claim faster = {"9a", "Batch norm trains faster", "Somebody 2015",
-                                            "0.1 against 0.3", "lower loss at step 99", "none",
-                                            LAB_TRAINING, LAB_SETTING};
-           plot_figure *f = lab_figure(r, "Loss with and without batch norm", 1000);
-           plot_panel *p = plot_place(f, 0);
-           lab_plot(r, p, 0, "loss", NULL, plot_dashed(PLOT_VERMILLION));
-           lab_plot(r, p, 1, "loss", NULL, plot_solid(PLOT_BLUE));
-           lab_verdict(r, &faster,
-                       lab_less(lab_all(r, 1, "loss", 99), lab_all(r, 0, "loss", 99), 1), "",
-                       "%.2f against %.2f", lab_mean(r, 1, "loss", 99),
-                       lab_mean(r, 0, "loss", 99));
-           return lab_save(r, f, NULL);
-       }
-
-       int main(int argc, char **argv)
-       {
-           static const lab_program program = {
-               "09_example", NRM_VERSION, "Does batch norm train faster?",
-               "784-100-10, ReLU, SGD with learning rate 0.1", 1, LAB_USES_DATA,
-               arms, 2, NULL, run, report};
-           return lab_main(&program, argc, argv);
+           lab_judge(r);
+           return lab_draw(r, &page, panels, LAB_COUNT(panels));
        }
 */
 #ifndef LAB_H

@@ -696,7 +696,7 @@ static lab_numbers less_curved(lab_report *r, char when)
         const lab_series a = lab_get(r, NONE, s, lab_format(r, "curve_%c", when));
         const lab_series b = lab_get(r, NONE, s, lab_format(r, "curve_plain_%c", when));
         size_t less = 0;
-        for (i = 0; i < a.n; i++) less += a.y[i] < b.y[i];
+        for (i = 0; i < a.n && i < b.n; i++) less += a.y[i] < b.y[i];
         share.of[s] = a.n ? (double)less / (double)a.n : (double)NAN;
     }
     return share;

@@ -9,8 +9,9 @@
        batch, layer, noisy with γ = 1   and batch norm without bias: what these choices matter
 
    All arms of a seed start from the same weights and see the same mini-batches. The claims were
-   written down before the run. Since then their limits are judged seed by seed, which asks for more
-   than the mean of the seeds, as they were judged at first; all four verdicts stayed what they were.
+   written down before the run. Since then their limits are judged seed by seed, which asks for
+   more than the mean of the seeds, as they were judged at first; all four verdicts stayed what
+   they were.
 
    Two pages come out: loss and accuracy, and the distribution in the first hidden layer over the
    first 1000 test images. With a rate of its own for each network: experiments/34_tuned_mnist. */

@@ -398,14 +398,6 @@ static int write_csv(const char *path)
 
 /* ---- the page of one experiment -------------------------------------------------------------- */
 
-static void put_own_table(FILE *p, const table *t)
-{
-    static const int texts[5] = {ID, CLAIM, CRITERION, PAPER, OURS};
-    fprintf(p, "| | claim | criterion | paper | ours | n | difference | effect | q | verdict |\n"
-               "|---|---|---|---|---|---|---|---|---|---|\n");
-    put_claims(p, t, texts, 5, 0);
-}
-
 /* A page is made in memory, and written whole or not at all. */
 typedef struct page {
     char *text;
@@ -425,6 +417,7 @@ static int finish(page *made, FILE *p, const char *path)
 static int write_into(const char *folder, const table *t)
 {
     static const char begin[] = "<!-- verdicts -->\n", end[] = "<!-- end of verdicts -->";
+    static const int texts[5] = {ID, CLAIM, CRITERION, PAPER, OURS};
     char err[FILES_ERR_MAX], path[1024];
     unsigned char *old = NULL;
     const char *from, *to;
@@ -443,7 +436,10 @@ static int write_into(const char *folder, const table *t)
     if (p) {
         fprintf(p, "%.*s\n", (int)(from - (const char *)old) + (int)strlen(begin),
                 (const char *)old);
-        put_own_table(p, t);
+        fprintf(p,
+                "| | claim | criterion | paper | ours | n | difference | effect | q | verdict |\n"
+                "|---|---|---|---|---|---|---|---|---|---|\n");
+        put_claims(p, t, texts, 5, 0);
         fprintf(p, "\n%s", to);
         failed = finish(&made, p, path);
     } else {

@@ -128,7 +128,13 @@ const char *lab_pm(lab_report *r, lab_numbers a, int decimals)
 {
     const stats_summary s = lab_describe(a);
     if (decimals < 0) return lab_format(r, "%.*g ± %.1g", -decimals, s.mean, s.sd);
-    return lab_mean_sd(r, s, decimals);
+    if (s.n < 2) return lab_format(r, "%.*f", decimals, s.mean);
+    return lab_format(r, "%.*f ± %.*f", decimals, s.mean, decimals, s.sd);
+}
+
+const char *lab_text(lab_report *r, size_t arm, const char *series, double x, int decimals)
+{
+    return lab_pm(r, lab_all(r, arm, series, x), decimals);
 }
 
 double lab_largest(const lab_report *r, size_t arm, const char *series)

@@ -102,8 +102,10 @@ stats_finding lab_above(lab_numbers a, double limit);
 stats_finding lab_below(lab_numbers a, double limit);
 stats_finding lab_within(lab_numbers a, double target, double tolerance);
 
-/* "0.912 ± 0.004"; with -2 decimals to two digits, ± to one: "9.1e-05 ± 4e-06" */
+/* "0.912 ± 0.004"; with -2 decimals to two digits, ± to one: "9.1e-05 ± 4e-06". The same of one
+   series. */
 const char *lab_pm(lab_report *r, lab_numbers a, int decimals);
+const char *lab_text(lab_report *r, size_t arm, const char *series, double x, int decimals);
 
 /* The largest of all values of a series, of all seeds; nan if one is, or a seed has none. */
 double lab_largest(const lab_report *r, size_t arm, const char *series);

@@ -669,17 +669,6 @@ const char *lab_format(lab_report *r, const char *format, ...)
     return text;
 }
 
-const char *lab_text(lab_report *r, size_t arm, const char *series, double x, int decimals)
-{
-    return lab_mean_sd(r, lab_summary(r, arm, series, x), decimals);
-}
-
-const char *lab_mean_sd(lab_report *r, stats_summary s, int decimals)
-{
-    if (s.n < 2) return lab_format(r, "%.*f", decimals, s.mean);
-    return lab_format(r, "%.*f ± %.*f", decimals, s.mean, decimals, s.sd);
-}
-
 /* What was found, so that verdicts.c can judge it again: columns n to best_p; nothing of a check */
 static void labi_found(lab_report *r, const stats_finding *f)
 {

@@ -215,12 +215,6 @@ typedef struct lab_claim {
 void lab_verdict(lab_report *r, const lab_claim *claim, stats_finding found, const char *remark,
                  const char *ours, ...);
 
-/* "0.912 ± 0.004", of one series over seeds, in a buffer of the report's. */
-const char *lab_text(lab_report *r, size_t arm, const char *series, double x, int decimals);
-
-/* The same of a summary that the program has made. */
-const char *lab_mean_sd(lab_report *r, stats_summary s, int decimals);
-
 /* A text in a buffer of the report's. */
 const char *lab_format(lab_report *r, const char *format, ...);
 

@@ -56,9 +56,10 @@ static const plan plans[ARMS] = {
         {"sweep_R27_" id, "R27, " name, c, 3}
 static const lab_arm arms[ARMS] = {
     STEP_ARMS("R27", 0.6, 0.5), STEP_ARMS("P20", 1, 1), STEP_ARMS("M13", 0.6, 0.6),
-    {"R27_batch_0.1", "batch norm, 0.1", 28}, {"R27_batch_0.003", "batch norm, 0.003", 28},
-    {"R27_batch_0.0001", "batch norm, 0.0001", 28}, {"R27_none_0.0001", "no norm, 0.0001", 26},
-    {"R27_none_0.003", "no norm, 0.003", 0.1}, {"R27_none_0.1", "no norm, 0.1", 0.1},
+    {"R27_batch_0.1", "batch norm, 0.1", 28, 20}, {"R27_batch_0.003", "batch norm, 0.003", 28, 20},
+    {"R27_batch_0.0001", "batch norm, 0.0001", 28, 20},
+    {"R27_none_0.0001", "no norm, 0.0001", 26, 20}, {"R27_none_0.003", "no norm, 0.003", 0.1},
+    {"R27_none_0.1", "no norm, 0.1", 0.1},
     SWEEP_ARMS("none", "no norm", 20, 28, 25), SWEEP_ARMS("batch", "batch norm", 25, 36, 34),
     SWEEP_ARMS("layer", "layer norm", 25, 36, 34)};
 /* clang-format on */

@@ -25,7 +25,7 @@ static const double rate[RATES] = {0.1, 0.5};
     {act "_before_" lr, name ", norm before, rate " lr, 5, n},                                     \
     {act "_after_" lr, name ", norm after, rate " lr, 5, n}
 static const lab_arm arms[ARMS] = {
-    OF_PLACES("relu", "ReLU", "0.1", 20), OF_PLACES("relu", "ReLU", "0.5", 0),
+    OF_PLACES("relu", "ReLU", "0.1", 60), OF_PLACES("relu", "ReLU", "0.5", 0),
     OF_PLACES("sigmoid", "sigmoid", "0.1", 0), OF_PLACES("sigmoid", "sigmoid", "0.5", 0),
     OF_PLACES("tanh", "tanh", "0.1", 0), OF_PLACES("tanh", "tanh", "0.5", 0)};
 /* clang-format on */

@@ -24,9 +24,10 @@ static const size_t early[EARLY] = {4, 8, 16, 32, 64}; /* steps with a test, bes
 
 enum { NONE = 0, BATCH_NORM, LAYER, GROUP, SIZE_ARMS, RMS = SIZE_ARMS, NOISY, ARMS };
 
-static const lab_arm arms[ARMS] = {{"none", "no norm", 17},     {"batch", "batch norm", 17},
-                                   {"layer", "layer norm", 17}, {"group", "group norm", 18},
-                                   {"rms", "RMS norm", 7},      {"noisy", "noisy batch norm", 28}};
+static const lab_arm arms[ARMS] = {
+    {"none", "no norm", 17, 20},     {"batch", "batch norm", 17, 20},
+    {"layer", "layer norm", 17, 20}, {"group", "group norm", 18, 20},
+    {"rms", "RMS norm", 7, 20},      {"noisy", "noisy batch norm", 28, 20}};
 static const int norm[ARMS] = {NRM_NO_NORM,    NRM_BATCH_NORM, NRM_LAYER_NORM,
                                NRM_GROUP_NORM, NRM_RMS_NORM,   NRM_NOISY_BATCH_NORM};
 

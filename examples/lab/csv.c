@@ -301,8 +301,9 @@ int csv_parse(char *text, size_t n, const char *name, csv_data *d, char *err)
     d->names = cells.text;
     d->comment = comments.text;
     d->comments = comments.count;
-    if (!failed && !d->columns) failed = files_fail(err, "%.300s: no row of column names", name);
-    if (!failed && csvi_make_columns(d, &cells))
+    if (!failed && !d->columns)
+        failed = files_fail(err, "%.300s: no row of column names", name);
+    else if (!failed && csvi_make_columns(d, &cells))
         failed = files_fail(err, "%.300s: no memory", name);
     if (failed) csv_release(d);
     return failed;

@@ -117,7 +117,7 @@ int dataset_read_pair(const char *images_path, const char *labels_path, size_t l
                       unsigned char **images, unsigned char **labels, size_t *n, char *err)
 {
     unsigned char *pixel = NULL, *label = NULL;
-    size_t count, label_count;
+    size_t count = 0, label_count = 0;
     if (ds_read(images_path, 1, &pixel, &count, err) ||
         ds_read(labels_path, 0, &label, &label_count, err) ||
         ds_check_labels(labels_path, label, label_count, count, err)) {

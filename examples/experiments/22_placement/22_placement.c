@@ -506,8 +506,9 @@ static int report(lab_report *r)
         FED(RELU, "ReLU"), FED(SIGMOID, "sigmoid"), FED(TANH, "tanh"), DENSITY(RELU, "ReLU"),
         DENSITY(SIGMOID, "sigmoid"), DENSITY(TANH, "tanh")};
     const lab_page pages[2] = {
-        {"Before or after the activation: little matters for ReLU, more for tanh and sigmoid", NULL,
-         1120},
+        {"Before or after the activation matters little for ReLU, more for tanh and sigmoid", NULL,
+         1120, .seeds = lab_seeds(r, 0), .settings = "784-100x6-10, standardized pixels, Glorot "
+         "initialisation, batch 128, SGD, up to 5 epochs; five seeds, but 60 for ReLU at rate 0.1"},
         {"Only after the activation does the next layer get mean 0 and variance 1", "moments", 1120,
          .seeds = lab_seeds(r, 0), .settings = "784-100x6-10, standardized pixels, Glorot "
          "initialisation, SGD with learning rate 0.1, batch 128, after 5 epochs; 1000 images in "

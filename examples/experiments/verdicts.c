@@ -120,13 +120,14 @@ static int load(const char *path)
 {
     char err[CSV_ERR_MAX] = "too many tables";
     table *t = &tables[table_count];
-    int failed = table_count == TABLES_MAX || csv_load(path, &t->data, err);
-    if (!failed) {
-        table_count++;
-        failed = take(t, err);
+    if (table_count == TABLES_MAX || csv_load(path, &t->data, err)) { /* whose reason has the path */
+        fprintf(stderr, "verdicts: %s\n", err);
+        return -1;
     }
-    if (failed) fprintf(stderr, "verdicts: '%s': %s\n", path, err);
-    return failed;
+    table_count++;
+    if (!take(t, err)) return 0;
+    fprintf(stderr, "verdicts: '%s': %s\n", path, err);
+    return -1;
 }
 
 /* Which of the kinds the verdict is; KINDS if it is none. */

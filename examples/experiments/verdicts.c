@@ -120,7 +120,7 @@ static int load(const char *path)
 {
     char err[CSV_ERR_MAX] = "too many tables";
     table *t = &tables[table_count];
-    if (table_count == TABLES_MAX || csv_load(path, &t->data, err)) { /* whose reason has the path */
+    if (table_count == TABLES_MAX || csv_load(path, &t->data, err)) { /* the reason has the path */
         fprintf(stderr, "verdicts: %s\n", err);
         return -1;
     }

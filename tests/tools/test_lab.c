@@ -88,7 +88,7 @@ static const lab_claim claim = {"1a",          "The second arm is higher, \"much
 
 static int report(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "A test", 1200);
+    plot_figure *f = lab_figure(r, "A test", 600);
     plot_panel *p = plot_place(f, 0);
     lab_subtitle(r, f, "other settings", 2);
     lab_plot(r, p, 0, "loss", NULL, lab_style("none"));
@@ -396,7 +396,7 @@ static int report_from_tables(lab_report *r)
         {.axes = {.col = 2, .x_names = names, .x_count = 2},
          .line = {{0, "loss", "bars", {PLOT_BLUE}, LAB_BARS}},
          .value = 1}};
-    static const lab_page page = {"Tables", "tables", 1200, 0.8, .widths = {1, 2}};
+    static const lab_page page = {"Tables", "tables", 600, 0.8, .widths = {1, 2}};
     lab_judge(r);
     lab_check_same_bits(r); /* of a full table it has nothing to say */
     return lab_draw(r, &page, panels, LAB_COUNT(panels));
@@ -522,7 +522,7 @@ static void test_a_plan_runs_nothing(void)
 
 static int report_quick(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, "A test", 1200);
+    plot_figure *f = lab_figure(r, "A test", 600);
     lab_subtitle(r, f, "settings", 5); /* of which there are two */
     plot_free(f);
     CHECK(lab_quick(r));

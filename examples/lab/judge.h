@@ -39,8 +39,8 @@ enum {
     LAB_BY_FUNCTION, /* of a part: no test, but a number to tell */
     LAB_MORE,  /* the series of arm a is above that of arm b, seed by seed: "$1 against $2"; where
                  the claim states a size, in the means by `limit` at least, or `times` as large,
-                 or with the means within a_mean and b_mean;
-                 with `tolerance`: above that of b less so much */
+                 or with the means within a_mean and b_mean; with `tolerance`: above that of b
+                 less the tolerance */
     LAB_LESS,  /* below */
     LAB_ABOVE, /* that of arm a is above `limit`: "$1" */
     LAB_BELOW,

@@ -169,8 +169,8 @@ lab_curve lab_over_seeds(lab_report *r, size_t arm, const char *series);
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-/* What a claim is about, and so what a run can say of it. Rows that do not say are about the first,
-   and the same below. */
+/* What a claim is about, and so what a run can say of it. A row that does not say is of the first
+   kind, here and in the next list. */
 typedef enum lab_class {
     LAB_TRAINING,   /* networks that have learned, or are about to: other seeds may differ       */
     LAB_ARITHMETIC, /* one computation or count, without chance                                  */

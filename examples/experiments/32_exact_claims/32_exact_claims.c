@@ -17,11 +17,11 @@ enum { BAD_AT = 300, AFTER = 100, EPOCHS = 3, RATES = 5, WINDOW = 20, JUDGED = 2
 
 /* clang-format off */
 static const lab_arm arms[ARMS] = {
-    {"exact", "exact claims", 0.5, 20}, {"none", "no norm", 8, 30}, {"batch", "batch norm", 10, 30},
-    {"layer", "layer norm", 10, 10}, {"input_raw", "pixels 0..1", 3, 20},
-    {"input_centred", "centred", 3, 20}, {"input_standard", "standardized", 3, 20},
-    {"input_white", "whitened", 3, 20}, {"input_damped", "whitened, ε = 0.01", 3, 20},
-    {"settle", "batch norm, 20 epochs", 4, 0}};
+    {"exact", "exact claims", 0.5, 100}, {"none", "no norm", 8, 30},
+    {"batch", "batch norm", 10, 30}, {"layer", "layer norm", 10, 10},
+    {"input_raw", "pixels 0..1", 3, 20}, {"input_centred", "centred", 3, 20},
+    {"input_standard", "standardized", 3, 20}, {"input_white", "whitened", 3, 20},
+    {"input_damped", "whitened, ε = 0.01", 3, 20}, {"settle", "batch norm, 20 epochs", 4, 0}};
 /* clang-format on */
 
 /* ---- data ------------------------------------------------------------------------------------ */

@@ -24,40 +24,35 @@ enum { STREAM_SHIFT = 26, STREAM_CHASE = 27 };
 
 enum { MEN = 10, COLUMNS = 3, GREYS = 256 };
 static const char *const column_name[COLUMNS] = {"height", "weight", "age"};
-static const double people[MEN * COLUMNS] = {150, 54,  26,  60, 18,  4,   160, 60,  48,  177,
-                                             53,  16,  180, 60, 24,  192, 90,  22,  172, 76,
-                                             38,  168, 83,  47, 172, 64,  17,  180, 90,  25};
+static const double people[COLUMNS][MEN] = {{150, 60, 160, 177, 180, 192, 172, 168, 172, 180},
+                                            {54, 18, 60, 53, 60, 90, 76, 83, 64, 90},
+                                            {26, 4, 48, 16, 24, 22, 38, 47, 17, 25}};
 
-/* The share of people whose value is not larger. */
-static double rank_of(size_t column, double x)
-{
-    size_t i, below = 0;
-    for (i = 0; i < MEN; i++) below += people[i * COLUMNS + column] <= x;
-    return (double)below / MEN;
-}
-
+/* Three scalings, column after column. A column is a channel with ten places. */
 static int run_people(lab_run *r)
 {
-    nrm_real y[MEN * COLUMNS];
+    nrm_real z[COLUMNS][MEN];
     nrm_acc mean[COLUMNS], rstd[COLUMNS];
-    size_t i, c;
-    (void)nrm_batchnorm_forward(y, mean, rstd, NULL, people, NULL, NULL, NRM_TRAIN, NRM_EPS, MEN,
-                                COLUMNS, 1);
+    size_t i, k, c;
+    (void)nrm_batchnorm_forward(z[0], mean, rstd, NULL, people[0], NULL, NULL, NRM_TRAIN, NRM_EPS,
+                                1, COLUMNS, MEN);
     for (c = 0; c < COLUMNS; c++) {
-        const double var = 1 / (rstd[c] * rstd[c]) - NRM_EPS;
-        double lo = people[c], hi = people[c];
+        const double *x = people[c], var = 1 / (rstd[c] * rstd[c]) - NRM_EPS;
+        double lo = x[0], hi = x[0];
         for (i = 0; i < MEN; i++) {
-            lo = fmin(lo, people[i * COLUMNS + c]);
-            hi = fmax(hi, people[i * COLUMNS + c]);
+            lo = fmin(lo, x[i]);
+            hi = fmax(hi, x[i]);
         }
         lab_record(r, "mean", (double)c, mean[c]);
         lab_record(r, "var", (double)c, var);
         lab_record(r, "sample_var", (double)c, var * MEN / (MEN - 1));
         for (i = 0; i < MEN; i++) {
-            const double x = people[i * COLUMNS + c];
-            lab_record_as(r, (double)i, y[i * COLUMNS + c], "z_%s", column_name[c]);
-            lab_record_as(r, (double)i, (x - lo) / (hi - lo), "minmax_%s", column_name[c]);
-            lab_record_as(r, (double)i, rank_of(c, x), "rank_%s", column_name[c]);
+            const double at = (double)(c * MEN + i);
+            double not_above = 0;
+            for (k = 0; k < MEN; k++) not_above += x[k] <= x[i];
+            lab_record(r, "z", at, z[c][i]);
+            lab_record(r, "minmax", at, (x[i] - lo) / (hi - lo));
+            lab_record(r, "rank", at, not_above / MEN);
         }
     }
     return 0;
@@ -67,7 +62,6 @@ static int run_people(lab_run *r)
 static int run_digit(lab_run *r)
 {
     const unsigned char *pixels = r->data->test_images;
-    const double n = DATASET_PIXELS;
     double count[GREYS] = {0}, below = 0;
     size_t i;
     for (i = 0; i < DATASET_PIXELS; i++) {
@@ -75,7 +69,7 @@ static int run_digit(lab_run *r)
         lab_record(r, "pixel", (double)i, pixels[i]);
     }
     for (i = 0; i < GREYS; i++) {
-        below += count[i] / n;
+        below += count[i] / DATASET_PIXELS;
         if (count[i] > 0) lab_record(r, "cdf", (double)i, below);
     }
     return 0;
@@ -83,155 +77,125 @@ static int run_digit(lab_run *r)
 
 /* ---- a chain of three neurons ---------------------------------------------------------------- */
 
-enum { W_A, GAMMA_A, BETA_A, W_B, GAMMA_B, BETA_B, W_C, PARAMS, FOUR = 4 };
+enum { NEURONS = 3, W = 0, GAMMA, BETA, OWN, FOUR = 4 };
 
-typedef struct chain { /* a, norm or not, b, norm or not, c, and a squared error */
-    double p[PARAMS], g[PARAMS];
+typedef struct chain {                       /* three neurons a, b, c, and a squared error */
+    double p[NEURONS][OWN], g[NEURONS][OWN]; /* w; γ and β behind a and b, if `norm`       */
     double x[FOUR], y[FOUR];
     size_t n;
     int norm;
     double loss, input_mean, input_sd; /* of the last pass; of what goes into c */
 } chain;
 
+/* The n parameters make their step. */
+static void move(double *p, const double *g, double rate, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i++) p[i] -= rate * g[i];
+}
+
 /* Loss and gradient at the present parameters. */
 static void chain_gradient(chain *k)
 {
-    double h[3][FOUR], z[2][FOUR], d[FOUR], *w, *dw; /* the inputs of a, b, c; z = w·h */
-    nrm_acc mean[2], rstd[2];
+    double h[NEURONS + 1][FOUR], z[NEURONS][FOUR], d[FOUR]; /* z = w·h goes into the norm */
+    nrm_acc mean[NEURONS], rstd[NEURONS];
     size_t i, s;
     memset(k->g, 0, sizeof k->g);
     memcpy(h[0], k->x, sizeof k->x);
-    for (s = 0; s < 2; s++) {
-        w = k->p + (s ? W_B : W_A); /* and γ and β behind it */
-        for (i = 0; i < k->n; i++) z[s][i] = h[s + 1][i] = w[0] * h[s][i];
-        if (k->norm)
-            (void)nrm_batchnorm_forward(h[s + 1], &mean[s], &rstd[s], NULL, z[s], w + 1, w + 2,
-                                        NRM_TRAIN, NRM_EPS, k->n, 1, 1);
+    for (s = 0; s < NEURONS; s++) {
+        const double *p = k->p[s];
+        for (i = 0; i < k->n; i++) z[s][i] = h[s + 1][i] = p[W] * h[s][i];
+        if (k->norm && s < NEURONS - 1)
+            (void)nrm_batchnorm_forward(h[s + 1], &mean[s], &rstd[s], NULL, z[s], p + GAMMA,
+                                        p + BETA, NRM_TRAIN, NRM_EPS, k->n, 1, 1);
     }
     k->loss = k->input_mean = k->input_sd = 0;
     for (i = 0; i < k->n; i++) {
-        const double e = k->p[W_C] * h[2][i] - k->y[i];
+        const double e = h[NEURONS][i] - k->y[i];
         k->loss += e * e / (double)k->n;
-        d[i] = 2 * e / (double)k->n;
-        k->g[W_C] += d[i] * h[2][i];
-        d[i] *= k->p[W_C];
         k->input_mean += h[2][i] / (double)k->n;
+        d[i] = 2 * e / (double)k->n;
     }
     for (i = 0; i < k->n; i++)
         k->input_sd += (h[2][i] - k->input_mean) * (h[2][i] - k->input_mean) / (double)k->n;
     k->input_sd = sqrt(k->input_sd);
     while (s-- > 0) {
-        w = k->p + (s ? W_B : W_A);
-        dw = k->g + (s ? W_B : W_A);
-        if (k->norm)
-            (void)nrm_batchnorm_backward(d, dw + 1, dw + 2, d, z[s], &mean[s], &rstd[s], w + 1,
-                                         NRM_TRAIN, k->n, 1, 1);
+        const double *p = k->p[s];
+        double *g = k->g[s];
+        if (k->norm && s < NEURONS - 1)
+            (void)nrm_batchnorm_backward(d, g + GAMMA, g + BETA, d, z[s], &mean[s], &rstd[s],
+                                         p + GAMMA, NRM_TRAIN, k->n, 1, 1);
         for (i = 0; i < k->n; i++) {
-            dw[0] += d[i] * h[s][i];
-            d[i] *= w[0];
+            g[W] += d[i] * h[s][i];
+            d[i] *= p[W];
         }
     }
+}
+
+/* The first `moved` neurons make a step. */
+static void chain_step(chain *k, double rate, size_t moved)
+{
+    move(k->p[0], k->g[0], rate, moved * OWN);
+    chain_gradient(k);
 }
 
 /* One example; or four, and then gamma and beta start at the deviation and the mean of what they
    normalize, so that both chains are the same function. */
 static chain chain_make(size_t n, int norm)
 {
-    static const double x[FOUR] = {1, 0.5, 1.5, 2};
-    chain k;
-    size_t i;
-    memset(&k, 0, sizeof k);
-    k.p[W_A] = 0.5;
-    k.p[W_B] = 2;
-    k.p[W_C] = 1.5;
-    k.n = n;
-    for (i = 0; i < n; i++) {
-        k.x[i] = x[i];
-        k.y[i] = 2 * x[i];
-    }
+    chain k = {{{0.5}, {2}, {1.5}}, .x = {1, 0.5, 1.5, 2}, .y = {2, 1, 3, 4}, .n = n};
     chain_gradient(&k); /* b = x: the input of c is x at the start, that of b is x/2 */
-    k.p[GAMMA_A] = sqrt(k.input_sd * k.input_sd / 4 + NRM_EPS);
-    k.p[BETA_A] = k.input_mean / 2;
-    k.p[GAMMA_B] = sqrt(k.input_sd * k.input_sd + NRM_EPS);
-    k.p[BETA_B] = k.input_mean;
+    k.p[0][GAMMA] = sqrt(k.input_sd * k.input_sd / 4 + NRM_EPS);
+    k.p[0][BETA] = k.input_mean / 2;
+    k.p[1][GAMMA] = sqrt(k.input_sd * k.input_sd + NRM_EPS);
+    k.p[1][BETA] = k.input_mean;
     k.norm = norm;
+    chain_gradient(&k);
     return k;
 }
 
-/* The parameters from `first` to before `last` make their step. */
-static void move(double *p, const double *g, double rate, size_t first, size_t last)
+/* Weights and gradients of c, b, a; and the gradients after a step of the neurons before. */
+static void record_shift(lab_run *r, const chain *k, size_t step)
 {
     size_t i;
-    for (i = first; i < last; i++) p[i] -= rate * g[i];
-}
-
-/* The gradient by parameter i if those before it had made their step already. */
-static double chain_shifted(const chain *k, double rate, size_t i)
-{
-    chain moved = *k;
-    move(moved.p, moved.g, rate, 0, i);
-    chain_gradient(&moved);
-    return moved.g[i];
-}
-
-/* Two steps as one walks through them: inputs and gradients of c, b, a. */
-static void run_walk(lab_run *r)
-{
-    static const size_t at[3] = {W_C, W_B, W_A};
-    chain k = chain_make(1, 0);
-    size_t s, i;
-    for (s = 0; s < 2; s++) {
-        chain_gradient(&k);
-        lab_record(r, "loss", (double)s, k.loss);
-        lab_record(r, "input", (double)s * 3, k.p[W_A] * k.p[W_B]);
-        lab_record(r, "input", (double)s * 3 + 1, k.p[W_A]);
-        lab_record(r, "input", (double)s * 3 + 2, 1);
-        for (i = 0; i < 3; i++) {
-            lab_record(r, "weight", (double)(s * 3 + i), k.p[at[i]]);
-            lab_record(r, "gradient", (double)(s * 3 + i), k.g[at[i]]);
-            if (s == 0) lab_record(r, "shifted", (double)i, chain_shifted(&k, 0.1, at[i]));
-        }
-        move(k.p, k.g, 0.1, 0, PARAMS);
+    for (i = 0; i < NEURONS; i++) {
+        const size_t s = NEURONS - 1 - i;
+        chain moved = *k;
+        chain_step(&moved, 0.1, s);
+        lab_record(r, "weight", (double)(NEURONS * step + i), k->p[s][W]);
+        lab_record(r, "gradient", (double)(NEURONS * step + i), k->g[s][W]);
+        if (step == 0) lab_record(r, "shifted", (double)i, moved.g[s][W]);
     }
 }
 
-/* The loss after one step against the rate; and what the gradient promises. */
-static void run_rates(lab_run *r, const char *which, size_t n, int norm)
+/* Two steps; the loss after one step against the rate, and what the gradient promises. */
+static void run_steps(lab_run *r, const char *which, size_t n, int norm)
 {
     const chain start = chain_make(n, norm);
+    const double squares = training_squares(start.g[0], NEURONS * OWN);
+    chain k = start;
     size_t i;
+    for (i = 0; i < 3; i++) {
+        lab_record_as(r, (double)i, k.loss, "loss_%s", which);
+        lab_record_as(r, (double)i, k.input_mean, "input_mean_%s", which);
+        lab_record_as(r, (double)i, k.input_sd, "input_sd_%s", which);
+        if (n == 1) record_shift(r, &k, i);
+        chain_step(&k, 0.1, NEURONS);
+    }
     for (i = 0; i <= 40; i++) {
         const double rate = pow(10, -3 + (double)i / 40 * 2.5);
-        chain k = start;
-        chain_gradient(&k);
-        lab_record_as(r, rate, k.loss - rate * training_squares(k.g, PARAMS), "promised_%s", which);
-        move(k.p, k.g, rate, 0, PARAMS);
-        chain_gradient(&k);
+        k = start;
+        chain_step(&k, rate, NEURONS);
         lab_record_as(r, rate, k.loss, "after_%s", which);
-    }
-}
-
-/* The input of c at the start and after each of two steps. */
-static void run_batch(lab_run *r, const char *which, int norm)
-{
-    chain k = chain_make(FOUR, norm);
-    size_t s;
-    for (s = 0; s < 3; s++) {
-        chain_gradient(&k);
-        lab_record_as(r, (double)s, k.input_mean, "input_mean_%s", which);
-        lab_record_as(r, (double)s, k.input_sd, "input_sd_%s", which);
-        move(k.p, k.g, 0.1, 0, PARAMS);
+        if (n == 1) lab_record(r, "promised", rate, start.loss - rate * squares);
     }
 }
 
 static int run_chain(lab_run *r)
 {
-    run_walk(r);
-    run_rates(r, "one", 1, 0);
-    run_rates(r, "none", FOUR, 0);
-    run_rates(r, "batch", FOUR, 1);
-    run_batch(r, "none", 0);
-    run_batch(r, "batch", 1);
+    run_steps(r, "one", 1, 0);
+    run_steps(r, "none", FOUR, 0);
+    run_steps(r, "batch", FOUR, 1);
     return 0;
 }
 
@@ -258,25 +222,20 @@ static void orders_of(double order[FACTORS + 1], double rate)
 static int run_product(lab_run *r)
 {
     static const double rates[] = {0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001};
-    double order[FACTORS + 1], sum = 0;
+    double order[FACTORS + 1], sum;
     size_t i, k;
-    orders_of(order, 0.05);
-    for (k = 0; k <= FACTORS; k++) {
-        if (k > 0) lab_record(r, "order", (double)k, order[k]);
-        lab_record(r, "up_to", (double)k, sum += order[k]);
-    }
     for (i = 0; i <= 50; i++) {
         const double rate = 0.1 * (double)i / 50;
         orders_of(order, rate);
-        lab_record(r, "first", rate, order[0] + order[1]);
-        lab_record(r, "second", rate, order[0] + order[1] + order[2]);
-        for (k = 0, sum = 0; k <= FACTORS; k++) sum += order[k];
-        lab_record(r, "exact", rate, sum);
+        for (k = 0, sum = 0; k <= FACTORS; k++)
+            lab_record_as(r, rate, sum += order[k], "up_to_%zu", k);
     }
-    for (i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+    for (i = 0; i < LAB_COUNT(rates); i++) {
         orders_of(order, rates[i]);
         for (k = 1; k <= FACTORS; k++) lab_record_as(r, rates[i], fabs(order[k]), "size_%zu", k);
     }
+    orders_of(order, 0.05);
+    for (k = 1; k <= FACTORS; k++) lab_record(r, "order", (double)k, order[k]);
     return 0;
 }
 
@@ -315,29 +274,30 @@ static double error_of(const double *c, const double *x, const double *y, size_t
     return sqrt(sum);
 }
 
+enum { SOURCE, TARGET, PARABOLA, MODELS, PLACES = 2 }; /* a line of each place, a parabola */
+static const char *const model_name[MODELS] = {"source", "target", "parabola"};
+
 static int run_shift(lab_run *r)
 {
-    static const char *const name[2] = {"source", "target"};
-    double x[2][POINTS], y[2][POINTS], line[2][3] = {{0}}, square[3] = {0};
+    double x[PLACES][POINTS], y[PLACES][POINTS], c[MODELS][3] = {{0}};
     nrm_rng rng;
-    size_t d, i;
+    size_t d, m, i;
     nrm_rng_seed(&rng, r->seed, STREAM_SHIFT);
-    for (d = 0; d < 2; d++) {
+    for (d = 0; d < PLACES; d++)
         for (i = 0; i < POINTS; i++) {
-            x[d][i] = (d == 0 ? -1 : 1) + 0.5 * draw_normal(&rng);
+            x[d][i] = (d == SOURCE ? -1 : 1) + 0.5 * draw_normal(&rng);
             y[d][i] = x[d][i] * x[d][i] + 0.2 * draw_normal(&rng);
-            if (i < KEPT && r->first) lab_record_as(r, x[d][i], y[d][i], "points_%s", name[d]);
+            if (i < KEPT && r->first)
+                lab_record_as(r, x[d][i], y[d][i], "points_%s", model_name[d]);
         }
-        fit(line[d], 2, x[d], y[d], POINTS);
-        lab_record_as(r, 0, line[d][0], "intercept_%s", name[d]);
-        lab_record_as(r, 0, line[d][1], "slope_%s", name[d]);
-    }
-    fit(square, 3, x[0], y[0], POINTS);
-    for (i = 0; i < 3; i++) lab_record(r, "square", (double)i, square[i]);
-    for (d = 0; d < 2; d++) {
-        lab_record_as(r, 0, error_of(line[0], x[d], y[d], POINTS), "error_%s", name[d]);
-        lab_record_as(r, 1, error_of(line[1], x[d], y[d], POINTS), "error_%s", name[d]);
-        lab_record_as(r, 2, error_of(square, x[d], y[d], POINTS), "error_%s", name[d]);
+    fit(c[SOURCE], 2, x[SOURCE], y[SOURCE], POINTS);
+    fit(c[TARGET], 2, x[TARGET], y[TARGET], POINTS);
+    fit(c[PARABOLA], 3, x[SOURCE], y[SOURCE], POINTS);
+    for (m = 0; m < MODELS; m++) {
+        for (i = 0; i < 3; i++) lab_record_as(r, (double)i, c[m][i], "fit_%s", model_name[m]);
+        for (d = 0; d < PLACES; d++)
+            lab_record_as(r, (double)m, error_of(c[m], x[d], y[d], POINTS), "error_%s",
+                          model_name[d]);
     }
     return 0;
 }
@@ -348,33 +308,29 @@ enum { CLASS = 100, SPOTS = 2 * CLASS, SWEEP = 15 }; /* four rates a decade */
 static const double shown_rate = 5;                  /* in the pictures */
 
 /* Two inputs, a 2 x 2 layer, a unit: p = sigmoid(h·w + b), h = x·A + a. */
-enum { A, LAYER_BIAS = A + 4, W = LAYER_BIAS + 2, BIAS = W + 2, WEIGHTS };
+enum { A, LAYER_BIAS = A + 4, UNIT = LAYER_BIAS + 2, BIAS = UNIT + 2, WEIGHTS };
 
 typedef struct game {
     double x[SPOTS][2], h[SPOTS][2];
     double p[WEIGHTS], g[WEIGHTS], loss, hits; /* A, a, w, b and the gradients by them */
 } game;
 
-static void game_inputs(game *g)
-{
-    (void)nrm_linear_forward(g->h[0], g->x[0], g->p + A, g->p + LAYER_BIAS, SPOTS, 2, 2);
-}
-
-/* Cross-entropy of the unit on the inputs as they stand in h, and all gradients. */
+/* The unit's inputs, its cross-entropy on them, and all gradients. */
 static void game_gradient(game *g)
 {
     double z[SPOTS], dz[SPOTS], dh[SPOTS * 2];
     size_t i;
     memset(g->g, 0, sizeof g->g);
     g->loss = g->hits = 0;
-    (void)nrm_linear_forward(z, g->h[0], g->p + W, g->p + BIAS, SPOTS, 2, 1);
+    (void)nrm_linear_forward(g->h[0], g->x[0], g->p + A, g->p + LAYER_BIAS, SPOTS, 2, 2);
+    (void)nrm_linear_forward(z, g->h[0], g->p + UNIT, g->p + BIAS, SPOTS, 2, 1);
     for (i = 0; i < SPOTS; i++) {
         const double margin = i < CLASS ? z[i] : -z[i];
         g->loss += (margin > 0 ? log1p(exp(-margin)) : log1p(exp(margin)) - margin) / SPOTS;
         g->hits += (margin > 0 ? 1.0 : 0.0) / SPOTS;
         dz[i] = (1 / (1 + exp(-z[i])) - (i < CLASS ? 1 : 0)) / SPOTS;
     }
-    (void)nrm_linear_backward(dh, g->g + W, g->g + BIAS, dz, g->h[0], g->p + W, SPOTS, 2, 1);
+    (void)nrm_linear_backward(dh, g->g + UNIT, g->g + BIAS, dz, g->h[0], g->p + UNIT, SPOTS, 2, 1);
     (void)nrm_linear_backward(NULL, g->g + A, g->g + LAYER_BIAS, dh, g->x[0], NULL, SPOTS, 2, 2);
 }
 
@@ -391,58 +347,49 @@ static void game_start(game *g, uint64_t seed)
     for (i = 0; i < 2; i++) {
         g->p[A + i] = draw_normal(&rng);
         g->p[A + 2 + i] = draw_normal(&rng);
-        g->p[W + i] = draw_normal(&rng);
+        g->p[UNIT + i] = draw_normal(&rng);
     }
-    game_inputs(g);
     game_gradient(g);
 }
 
-static void note_line(lab_run *r, const char *which, const game *g)
+/* By the gradients at the start: the unit's step alone, and with that of the layer before it. */
+enum { START, ALONE, BOTH, STATES };
+
+static void game_step(game g[STATES], double rate)
 {
-    size_t i;
-    if (!r->first) return;
-    for (i = 0; i < 3; i++) lab_record_as(r, (double)i, g->p[W + i], "line_%s", which);
-    lab_record_as(r, shown_rate, g->loss, "loss_%s", which);
-    lab_record_as(r, shown_rate, g->hits, "hits_%s", which);
+    g[ALONE] = g[START];
+    move(g[ALONE].p + UNIT, g[ALONE].g + UNIT, rate, WEIGHTS - UNIT);
+    g[BOTH] = g[ALONE];
+    game_gradient(&g[ALONE]);
+    move(g[BOTH].p, g[BOTH].g, rate, UNIT);
+    game_gradient(&g[BOTH]);
 }
 
-static void note_inputs(lab_run *r, const char *which, const game *g)
+/* What the pictures show of H1, H2, H3. */
+static void record_state(lab_run *r, const game *g, size_t h)
 {
     size_t i;
-    for (i = 0; i < SPOTS && r->first; i += 2)
-        lab_record_as(r, g->h[i][0], g->h[i][1], "%s_%s", i < CLASS ? "one" : "other", which);
-}
-
-/* The unit's step alone, and with that of the layer before it, by the gradients at the start. */
-static void game_step(const game *start, double rate, game *alone, game *both)
-{
-    *both = *start;
-    move(both->p, both->g, rate, W, WEIGHTS);
-    *alone = *both;
-    game_gradient(alone);
-    move(both->p, both->g, rate, A, W);
-    game_inputs(both);
-    game_gradient(both);
+    for (i = 0; i < 3; i++) lab_record_as(r, (double)i, g->p[UNIT + i], "line_%zu", h);
+    lab_record(r, "loss", (double)h, g->loss);
+    lab_record(r, "hits", (double)h, g->hits);
+    for (i = 0; i < SPOTS; i += 2)
+        lab_record_as(r, g->h[i][0], g->h[i][1], "%s_%zu", i < CLASS ? "one" : "other", h);
 }
 
 /* Losses against the rate, decades from the start; and one step in three pictures. */
 static int run_chase(lab_run *r)
 {
-    game start, alone, both;
+    game g[STATES];
     size_t i;
-    game_start(&start, r->seed);
+    game_start(&g[START], r->seed);
     for (i = 0; i < SWEEP; i++) {
         const double rate = pow(10, -2 + (double)i / 4);
-        game_step(&start, rate, &alone, &both);
-        lab_record(r, "own", rate, lab_round(log10(alone.loss / start.loss), 4));
-        lab_record(r, "both", rate, lab_round(log10(both.loss / start.loss), 4));
+        game_step(g, rate);
+        lab_record(r, "own", rate, lab_round(log10(g[ALONE].loss / g[START].loss), 4));
+        lab_record(r, "both", rate, lab_round(log10(g[BOTH].loss / g[START].loss), 4));
     }
-    game_step(&start, shown_rate, &alone, &both);
-    note_line(r, "1", &start);
-    note_inputs(r, "1", &start);
-    note_line(r, "2", &alone);
-    note_line(r, "3", &both);
-    note_inputs(r, "3", &both);
+    game_step(g, shown_rate);
+    for (i = 0; i < STATES && r->first; i++) record_state(r, &g[i], i + 1);
     return 0;
 }
 
@@ -455,7 +402,8 @@ static int run(lab_run *r)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-/* What is known of a series at from, from + 1, ..., to so many decimals. */
+/* What is known of a series at from, from + 1, ..., to so many decimals; null, or how the last of
+   these numbers is told. */
 typedef struct known {
     const char *claim;
     size_t arm;
@@ -464,6 +412,7 @@ typedef struct known {
     double from;
     size_t n;
     double value[MEN];
+    const char *tell;
 } known;
 
 /* clang-format off */
@@ -471,55 +420,38 @@ static const known numbers[] = {
     {"26a", PEOPLE, "mean", 1, 0, COLUMNS, {161.1, 64.8, 26.7}},
     {"26a", PEOPLE, "var", 2, 0, COLUMNS, {1255.29, 421.96, 175.01}},
     {"26a", PEOPLE, "sample_var", 3, 0, COLUMNS, {1394.767, 468.844, 194.456}},
-    {"26a", PEOPLE, "z_height", 4, 0, MEN,
+    {"26a", PEOPLE, "z", 4, 0, MEN, /* of the heights, which come first */
      {-.3133, -2.8535, -.0310, .4488, .5334, .8721, .3076, .1947, .3076, .5334}},
-    {"26a", PEOPLE, "minmax_height", 4, 0, MEN,
+    {"26a", PEOPLE, "minmax", 4, 0, MEN,
      {.6818, 0, .7576, .8864, .9091, 1, .8485, .8182, .8485, .9091}},
     {"26c", CHAIN, "gradient", 5, 0, 3, {-1, -0.75, -3}},
     {"26c", CHAIN, "weight", 5, 3, 3, {1.6, 2.075, 0.8}},
-    {"26c", CHAIN, "loss", 5, 0, 2, {0.25, 0.43034}},
-    {"26c", CHAIN, "input", 5, 0, 1, {1}},
-    {"26c", CHAIN, "input", 5, 3, 1, {1.66}},
-    {"26c", CHAIN, "shifted", 4, 0, 1, {1.6268}},
-    {"26d", PRODUCT, "up_to", 5, 0, 3, {-5.76, -11.07072, -12.74352}},
-    {"26d", PRODUCT, "up_to", 5, FACTORS, 1, {-12.99183}}};
+    {"26c", CHAIN, "input_mean_one", 5, 0, 2, {1, 1.66}, "%.2f"},
+    {"26c", CHAIN, "loss_one", 5, 0, 2, {0.25, 0.43034}, "; %.5f"},
+    {"26c", CHAIN, "shifted", 4, 0, 1, {1.6268}, "; %.4f"},
+    {"26d", PRODUCT, "up_to_0", 5, 0.05, 1, {-5.76}},
+    {"26d", PRODUCT, "up_to_5", 5, 0.05, 1, {-12.99183}, "%.5f"},
+    {"26d", PRODUCT, "up_to_1", 5, 0.05, 1, {-11.07072}, "; %.5f"},
+    {"26d", PRODUCT, "up_to_2", 5, 0.05, 1, {-12.74352}, "; %.5f"}};
 /* clang-format on */
 
-/* How many of the claim's numbers are wrong. */
-static size_t wrong_numbers(const lab_report *r, const lab_claim *c, size_t *count)
+/* Are all numbers of the claim right? Tells some of them, or how many are. */
+static void judge_numbers(lab_report *r, const lab_claim *c)
 {
-    size_t i, k, wrong = 0;
-    for (*count = i = 0; i < LAB_COUNT(numbers); i++) {
+    const char *told = "";
+    size_t i, k, count = 0, right = 0;
+    for (i = 0; i < LAB_COUNT(numbers); i++) {
         const known *e = &numbers[i];
-        for (k = 0; k < e->n && strcmp(e->claim, c->id) == 0; k++, (*count)++) {
-            const double value = lab_at(r, e->arm, 0, e->series, e->from + (double)k);
-            wrong += !(fabs(value - e->value[k]) <= 0.5 * pow(10, -e->decimals) * (1 + 1e-9));
+        double value = 0;
+        if (strcmp(e->claim, c->id) != 0) continue;
+        for (k = 0; k < e->n; k++, count++) {
+            value = lab_at(r, e->arm, 0, e->series, e->from + (double)k);
+            right += fabs(value - e->value[k]) <= 0.5 * pow(10, -e->decimals) * (1 + 1e-9);
         }
+        if (e->tell) told = lab_format(r, "%s%s", told, lab_format(r, e->tell, value));
     }
-    return wrong;
-}
-
-static void judge_people(lab_report *r, const lab_claim *c)
-{
-    size_t count;
-    const size_t wrong = wrong_numbers(r, c, &count);
-    lab_verdict(r, c, stats_holds(!wrong), "", "%zu of %zu numbers", count - wrong, count);
-}
-
-static void judge_chain(lab_report *r, const lab_claim *c)
-{
-    size_t count;
-    lab_verdict(r, c, stats_holds(!wrong_numbers(r, c, &count)), "", "%.2f; %.5f; %.4f",
-                lab_at(r, CHAIN, 0, "input", 3), lab_at(r, CHAIN, 0, "loss", 1),
-                lab_at(r, CHAIN, 0, "shifted", 0));
-}
-
-static void judge_product(lab_report *r, const lab_claim *c)
-{
-    size_t count;
-    lab_verdict(r, c, stats_holds(!wrong_numbers(r, c, &count)), "", "%.5f; %.5f; %.5f",
-                lab_at(r, PRODUCT, 0, "up_to", FACTORS), lab_at(r, PRODUCT, 0, "up_to", 1),
-                lab_at(r, PRODUCT, 0, "up_to", 2));
+    if (!*told) told = lab_format(r, "%zu of %zu numbers", right, count);
+    lab_verdict(r, c, stats_holds(right == count), "", "%s", told);
 }
 
 /* The equalized digit's distribution function is the identity at the values that occur and flat up
@@ -548,13 +480,11 @@ static void judge_lost(lab_report *r, const lab_claim *c)
                 "decades: %s against %s", lab_pm(r, both, 2), lab_pm(r, own, 2));
 }
 
-/* Of the change of the product: all its orders have one sign. */
-static double second_share(lab_report *r, double rate)
+/* Of the change of the product. */
+static double second_share(const lab_report *r, double rate)
 {
-    double sum = 0;
-    size_t k;
-    for (k = 1; k <= FACTORS; k++) sum += lab_at(r, PRODUCT, 0, lab_format(r, "size_%zu", k), rate);
-    return lab_at(r, PRODUCT, 0, "size_2", rate) / sum;
+    return (lab_at(r, PRODUCT, 0, "up_to_2", rate) - lab_at(r, PRODUCT, 0, "up_to_1", rate)) /
+           (lab_at(r, PRODUCT, 0, "up_to_5", rate) - lab_at(r, PRODUCT, 0, "up_to_0", rate));
 }
 
 static void judge_second(lab_report *r, const lab_claim *c)
@@ -570,7 +500,7 @@ static const lab_claim claims[] = {
     {"26a", "Ten people, standardized", "Chinese notes on batch norm",
      "mean height 161.1; and the rest of the table",
      "exact: means, variances, standardized and min-max heights to the digits shown", "none",
-     LAB_ARITHMETIC, LAB_SETTING, .judge = judge_people},
+     LAB_ARITHMETIC, LAB_SETTING, .judge = judge_numbers},
     {"26b", "Histogram equalization makes grey values uniform", "Chinese notes on batch norm",
      "named beside min-max and standardization", "largest distance of the equalized digit's "
      "distribution function from the uniform one below 0.05 (another criterion before the run)",
@@ -578,18 +508,18 @@ static const lab_claim claims[] = {
     {"26c", "The input of the last neuron moves though x does not",
      "a lecture-style post on how batch norm helps", "order 1c, 1b, 1a, 2c, without numbers",
      "exact: input 1 to 1.66, loss 0.25 to 0.43034, G = -1 and G' = 1.6268", "none", LAB_ARITHMETIC,
-     LAB_SETTING, .judge = judge_chain},
+     LAB_SETTING, .judge = judge_numbers},
     {"26d", "The step of a product has terms of higher order that its gradient does not know",
      "a derivation of batch norm's backward pass", "one term of the second order, no numbers",
      "exact: -12.99183; first order -11.07072; up to the second -12.74352", "none", LAB_ARITHMETIC,
-     LAB_SETTING, .judge = judge_product},
+     LAB_SETTING, .judge = judge_numbers},
     {"26e", "With the inputs the best line changes, though y of x does not",
      "a tutorial on batch and layer norm; a lecture-style post", "a definition and a drawing",
      "slopes -2 on the source and +2 on the target, each within 0.1 in the mean", "none",
-     LAB_PARTS({LAB_BELOW, SHIFT, .series = "slope_source", .limit = -1.9},
-               {LAB_ABOVE, SHIFT, .series = "slope_source", .limit = -2.1},
-               {LAB_ABOVE, SHIFT, .series = "slope_target", .limit = 1.9},
-               {LAB_BELOW, SHIFT, .series = "slope_target", .limit = 2.1}),
+     LAB_PARTS({LAB_BELOW, SHIFT, .series = "fit_source", .at = 1, .limit = -1.9},
+               {LAB_ABOVE, SHIFT, .series = "fit_source", .at = 1, .limit = -2.1},
+               {LAB_ABOVE, SHIFT, .series = "fit_target", .at = 1, .limit = 1.9},
+               {LAB_BELOW, SHIFT, .series = "fit_target", .at = 1, .limit = 2.1}),
      .decimals = 2, .say = "$1 and $3"},
     {"26f", "At a large rate the unit's step is lost on inputs that have moved meanwhile",
      "Chinese notes on batch norm", "a drawing: H1, H2, H3", "rate 10: log loss after both steps "
@@ -608,25 +538,6 @@ static const lab_claim claims[] = {
 /* clang-format on */
 
 /* ---- the chain and the product, a page ------------------------------------------------------- */
-
-static void draw_walk(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    static const char *const step[6] = {"1c", "1b", "1a", "2c", "2b", "2a"};
-    const char *cell[7 * 5] = {"step", "input", "weight before", "gradient", "weight after"};
-    size_t i;
-    (void)panel;
-    for (i = 0; i < 6; i++) {
-        const double w = lab_at(r, CHAIN, 0, "weight", (double)i);
-        const double g = lab_at(r, CHAIN, 0, "gradient", (double)i);
-        const char **row = cell + 5 * (i + 1);
-        row[0] = step[i];
-        row[1] = lab_format(r, "%.2f", lab_at(r, CHAIN, 0, "input", (double)i));
-        row[2] = lab_format(r, "%.3f", w);
-        row[3] = lab_format(r, "%.4f", g);
-        row[4] = lab_format(r, "%.4f", w - 0.1 * g);
-    }
-    plot_table(p, cell, 7, 5, "lrrrr");
-}
 
 static void draw_input(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
@@ -648,34 +559,28 @@ static const char *const orders[FACTORS] = {"1st", "2nd", "3rd", "4th", "5th"};
 static const double steps_at[3] = {0, 1, 2};
 static const char *const steps_name[3] = {"0", "1", "2"};
 #define AT_RATE(rate) {{LAB_VLINE, .x = rate, .text = ""}}
-#define SIZE(k, name, ...) \
-    {PRODUCT, "size_" k, name, {__VA_ARGS__, .marker_every = 1}, LAB_ONE_SEED}
+#define ONE(arm, series, name, ...) {arm, series, name, {__VA_ARGS__}, LAB_ONE_SEED}
 
 static const lab_panel chain_panels[] = {
-    {.axes = {.cols = 2, .heading = "Three neurons, one example: neuron c learns for input 1.00 "
-                                    "and gets 1.66"}, .draw = draw_walk},
-    {.axes = {.col = 2, .heading = "The shift of each weight's gradient",
+    {.axes = {.heading = "One example: the shift of each weight's gradient",
               .x_names = neurons, .x_count = 3, .y = "gradient of the loss",
               .y_range = {-3.6, 2.4}, .legend = PLOT_LEGEND_BOTTOM_LEFT},
      .line = {{CHAIN, "gradient", "G: as used", {PLOT_SKY}, LAB_BARS},
               {CHAIN, "shifted", "G′: earlier weights moved", {PLOT_ORANGE}, LAB_BARS}},
      .value = 2},
-    {.axes = {.row = 1, .heading = "One example: promise and result", .x = "learning rate",
+    {.axes = {.col = 1, .heading = "One example: promise and result", .x = "learning rate",
               .x_scale = PLOT_LOG10, .y = "loss after one step", .y_range = {-1, 1},
               .legend = PLOT_LEGEND_ABOVE},
-     .line = {{CHAIN, "promised_one", "promised by the gradient",
-               {PLOT_GREY, .dash = PLOT_DOTTED}, LAB_ONE_SEED},
-              {CHAIN, "after_one", "after the step", {PLOT_VERMILLION, .dash = PLOT_DASHED},
-               LAB_ONE_SEED}},
+     .line = {ONE(CHAIN, "promised", "promised by the gradient", PLOT_GREY, .dash = PLOT_DOTTED),
+              ONE(CHAIN, "after_one", "after the step", PLOT_VERMILLION, .dash = PLOT_DASHED)},
      .mark = AT_RATE(0.1)},
-    {.axes = {.row = 1, .col = 1, .heading = "Four examples", .x = "learning rate",
+    {.axes = {.row = 1, .heading = "Four examples", .x = "learning rate",
               .x_scale = PLOT_LOG10, .y = "loss after one step", .y_scale = PLOT_LOG10,
               .y_range = {1e-3, 1e4}, .legend = PLOT_LEGEND_ABOVE},
-     .line = {{CHAIN, "after_none", "no norm", {PLOT_VERMILLION, .dash = PLOT_DASHED},
-               LAB_ONE_SEED},
-              {CHAIN, "after_batch", "batch norm after a and b", {PLOT_BLUE}, LAB_ONE_SEED}},
+     .line = {ONE(CHAIN, "after_none", "no norm", PLOT_VERMILLION, .dash = PLOT_DASHED),
+              ONE(CHAIN, "after_batch", "batch norm after a and b", PLOT_BLUE)},
      .mark = AT_RATE(0.1)},
-    {.axes = {.row = 1, .col = 2, .heading = "What neuron c is given",
+    {.axes = {.row = 1, .col = 1, .heading = "Four examples: what neuron c is given",
               .x = "steps taken, rate 0.1", .x_range = {-0.1, 2.1}, .x_ticks = steps_at,
               .x_names = steps_name, .x_count = 3, .y = "input, mean ± 1 sd",
               .legend = PLOT_LEGEND_ABOVE},
@@ -684,11 +589,10 @@ static const lab_panel chain_panels[] = {
 static const lab_panel product_panels[] = {
     {.axes = {.heading = "Five weights: y after a step", .x = "rate of the step", .y = "y",
               .legend = PLOT_LEGEND_BOTTOM_LEFT},
-     .line = {{PRODUCT, "first", "first order: the gradient",
-               {PLOT_VERMILLION, .dash = PLOT_DASHED}, LAB_ONE_SEED},
-              {PRODUCT, "second", "up to the second", {PLOT_GREEN, .dash = PLOT_DASHDOT},
-               LAB_ONE_SEED},
-              {PRODUCT, "exact", "exact", {PLOT_INK}, LAB_ONE_SEED}},
+     .line = {ONE(PRODUCT, "up_to_1", "first order: the gradient", PLOT_VERMILLION,
+                  .dash = PLOT_DASHED),
+              ONE(PRODUCT, "up_to_2", "up to the second", PLOT_GREEN, .dash = PLOT_DASHDOT),
+              ONE(PRODUCT, "up_to_5", "exact", PLOT_INK)},
      .mark = AT_RATE(0.05)},
     {.axes = {.col = 1, .heading = "The change of y by orders, rate 0.05",
               .x_names = orders, .x_count = FACTORS, .y = "sum of the terms",
@@ -697,9 +601,12 @@ static const lab_panel product_panels[] = {
     {.axes = {.col = 2, .heading = "Each order against the rate",
               .x = "rate of the step", .x_scale = PLOT_LOG10, .y = "size of its sum",
               .y_scale = PLOT_LOG10, .legend = PLOT_LEGEND_BOTTOM_RIGHT},
-     .line = {SIZE("1", "1st", PLOT_VERMILLION, .dash = PLOT_DASHED, .marker = PLOT_CIRCLE),
-              SIZE("2", "2nd", PLOT_GREEN, .dash = PLOT_DASHDOT, .marker = PLOT_SQUARE),
-              SIZE("3", "3rd", PLOT_PURPLE, .dash = PLOT_DOTTED, .marker = PLOT_TRIANGLE)}}};
+     .line = {ONE(PRODUCT, "size_1", "1st", PLOT_VERMILLION, .dash = PLOT_DASHED,
+                  .marker = PLOT_CIRCLE, .marker_every = 1),
+              ONE(PRODUCT, "size_2", "2nd", PLOT_GREEN, .dash = PLOT_DASHDOT,
+                  .marker = PLOT_SQUARE, .marker_every = 1),
+              ONE(PRODUCT, "size_3", "3rd", PLOT_PURPLE, .dash = PLOT_DOTTED,
+                  .marker = PLOT_TRIANGLE, .marker_every = 1)}}};
 
 /* ---- scalings, a page ------------------------------------------------------------------------ */
 
@@ -708,22 +615,18 @@ static const double people_at[COLUMNS] = {3, 2, 1};
 /* The ten people on one axis, a row for each column of the table; the child is a ring. */
 static void draw_people(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    static const int marker[COLUMNS] = {PLOT_CIRCLE, PLOT_TRIANGLE, PLOT_SQUARE};
-    static const plot_color color[COLUMNS] = {PLOT_BLUE, PLOT_VERMILLION, PLOT_GREEN};
+    static const plot_style style[COLUMNS] = {
+        {PLOT_BLUE, .alpha = 0.75, .marker = PLOT_CIRCLE},
+        {PLOT_VERMILLION, .alpha = 0.75, .marker = PLOT_TRIANGLE},
+        {PLOT_GREEN, .alpha = 0.75, .marker = PLOT_SQUARE}};
     size_t c, i;
     for (c = 0; c < COLUMNS; c++) {
-        double x[MEN], y[MEN];
-        const char *name =
-            panel->series ? lab_format(r, "%s_%s", panel->series, column_name[c]) : NULL;
-        plot_style ring = plot_marked(color[c], PLOT_RING),
-                   style = plot_marked(color[c], marker[c]);
-        ring.size = 2.2;
-        style.alpha = 0.75;
-        for (i = 0; i < MEN; i++) {
-            x[i] = name ? lab_at(r, PEOPLE, 0, name, (double)i) : people[i * COLUMNS + c];
-            y[i] = people_at[c];
-        }
-        plot_scatter(p, NULL, x, y, MEN, style);
+        const double *x =
+            panel->series ? lab_get(r, PEOPLE, 0, panel->series).y + c * MEN : people[c];
+        const plot_style ring = {style[c].color, .marker = PLOT_RING, .size = 2.2};
+        double y[MEN];
+        for (i = 0; i < MEN; i++) y[i] = people_at[c];
+        plot_scatter(p, NULL, x, y, MEN, style[c]);
         plot_scatter(p, NULL, x + 1, y + 1, 1, ring);
     }
 }
@@ -733,26 +636,25 @@ static void draw_digit(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     static const char *const captions[2] = {"as it is (min-max: 0 to 1)",
                                             "equalized: paper becomes 85 % grey"};
-    const lab_series pixel = lab_get(r, DIGIT, 0, "pixel"), cdf = lab_get(r, DIGIT, 0, "cdf");
-    static unsigned char images[2 * DATASET_PIXELS];
-    size_t i, j;
+    const lab_series pixel = lab_get(r, DIGIT, 0, "pixel");
+    unsigned char images[2][DATASET_PIXELS];
+    size_t i;
     (void)panel;
     for (i = 0; i < pixel.n && i < DATASET_PIXELS; i++) {
-        images[i] = (unsigned char)pixel.y[i];
-        for (j = 0; j < cdf.n; j++)
-            if (cdf.x[j] <= pixel.y[i])
-                images[DATASET_PIXELS + i] = (unsigned char)(255 * cdf.y[j]);
+        images[0][i] = (unsigned char)pixel.y[i];
+        images[1][i] = (unsigned char)(255 * lab_at(r, DIGIT, 0, "cdf", pixel.y[i]));
     }
-    plot_images(p, images, 2, DATASET_SIDE, DATASET_SIDE, 2, captions, 1);
+    plot_images(p, images[0], 2, DATASET_SIDE, DATASET_SIDE, 2, captions, 1);
 }
 
 static void draw_equalized(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     static const double line[2] = {0, 1};
-    const lab_series cdf = lab_get(r, DIGIT, 0, panel->series);
+    const lab_series cdf = lab_get(r, DIGIT, 0, "cdf");
     const plot_style stairs = {PLOT_PURPLE, .step = 1};
     double share[GREYS + 1] = {0}; /* it jumps where the value occurs */
     size_t i;
+    (void)panel;
     for (i = 0; i < cdf.n && i < GREYS; i++) share[i + 1] = cdf.y[i];
     plot_line(p, "uniform", line, line, 2, plot_dotted(PLOT_GREY));
     plot_line(p, "the digit", share, share, i + 1, stairs);
@@ -776,90 +678,71 @@ static const lab_panel scaling_panels[] = {
     {.axes = {.row = 1, .cols = 2, .heading = "The first test image"}, .draw = draw_digit},
     {.axes = {.row = 1, .col = 2, .cols = 2, .heading = "Its distribution, equalized",
               .x = "equalized value (0.85: paper)", .y = "share of pixels not above",
-              .legend = PLOT_LEGEND_TOP_LEFT}, .draw = draw_equalized, .series = "cdf"}};
+              .legend = PLOT_LEGEND_TOP_LEFT}, .draw = draw_equalized}};
 /* clang-format on */
 
 /* ---- covariate shift and the chasing game, a page -------------------------------------------- */
 
-static void draw_curve(plot_panel *p, const char *label, const double *c, double lo, double hi,
-                       plot_style style)
-{
-    enum { N = 81 };
-    double x[N], y[N];
-    size_t i;
-    for (i = 0; i < N; i++) {
-        x[i] = lo + (hi - lo) * (double)i / (N - 1);
-        y[i] = c[0] + c[1] * x[i] + c[2] * x[i] * x[i];
-    }
-    plot_line(p, label, x, y, N, style);
-}
-
+/* Some points of both places, the best line of each, and the parabola. */
 static void draw_shift(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    static const char *const name[2] = {"source", "target"};
-    static const plot_color color[2] = {PLOT_BLUE, PLOT_VERMILLION};
-    double line[3] = {0, 0, 0};
-    int d;
-    size_t k;
+    static const plot_style curve[MODELS] = {
+        {PLOT_BLUE}, {PLOT_VERMILLION, .dash = PLOT_DASHED}, {PLOT_INK, .dash = PLOT_DOTTED}};
+    enum { N = 81 };
+    size_t m, i;
     (void)panel;
-    for (d = 0; d < 2; d++) {
-        const lab_series s = lab_get(r, SHIFT, 0, lab_format(r, "points_%s", name[d]));
-        plot_style dots = plot_marked(color[d], d ? PLOT_TRIANGLE : PLOT_CIRCLE);
-        dots.alpha = 0.5;
-        plot_scatter(p, name[d], s.x, s.y, s.n, dots);
-        line[0] = lab_at(r, SHIFT, 0, lab_format(r, "intercept_%s", name[d]), 0);
-        line[1] = lab_at(r, SHIFT, 0, lab_format(r, "slope_%s", name[d]), 0);
-        draw_curve(p, name[d], line, -2.4, 2.4, d ? plot_dashed(color[d]) : plot_solid(color[d]));
+    for (m = 0; m < MODELS; m++) {
+        const char *name = m == PARABOLA ? "parabola of the source" : model_name[m];
+        const lab_series s = lab_get(r, SHIFT, 0, lab_format(r, "points_%s", model_name[m]));
+        const lab_series c = lab_get(r, SHIFT, 0, lab_format(r, "fit_%s", model_name[m]));
+        const plot_style dots = {curve[m].color, .alpha = 0.5,
+                                 .marker = m == SOURCE ? PLOT_CIRCLE : PLOT_TRIANGLE};
+        double x[N], y[N];
+        for (i = 0; i < N && c.n == 3; i++) {
+            x[i] = -2.4 + 4.8 * (double)i / (N - 1);
+            y[i] = c.y[0] + c.y[1] * x[i] + c.y[2] * x[i] * x[i];
+        }
+        if (s.n) plot_scatter(p, name, s.x, s.y, s.n, dots);
+        plot_line(p, name, x, y, i, curve[m]);
     }
-    for (k = 0; k < 3; k++) line[k] = lab_at(r, SHIFT, 0, "square", (double)k);
-    draw_curve(p, "parabola of the source", line, -2.4, 2.4, plot_dotted(PLOT_INK));
 }
 
 /* Where w·h + b = 0, through the window. */
-static void draw_boundary(lab_report *r, plot_panel *p, const char *which, const char *label,
-                          plot_style style)
+static void draw_boundary(lab_report *r, plot_panel *p, int h, plot_style style)
 {
-    const char *name = lab_format(r, "line_%s", which);
+    const char *name = lab_format(r, "line_%d", h);
     const double a = lab_at(r, CHASE, 0, name, 0), b = lab_at(r, CHASE, 0, name, 1);
     const double c = lab_at(r, CHASE, 0, name, 2), n = a * a + b * b;
     const double x[2] = {-a * c / n - 40 * b, -a * c / n + 40 * b};
     const double y[2] = {-b * c / n + 40 * a, -b * c / n - 40 * a};
-    plot_line(p, label, x, y, 2, style);
+    plot_line(p, NULL, x, y, 2, style);
 }
 
-static void draw_spots(lab_report *r, plot_panel *p, const char *which)
-{
-    static const char *const group[2] = {"one", "other"};
-    static const plot_color color[2] = {PLOT_BLUE, PLOT_VERMILLION};
-    int i;
-    for (i = 0; i < 2; i++) {
-        const lab_series s = lab_get(r, CHASE, 0, lab_format(r, "%s_%s", group[i], which));
-        plot_style style = plot_marked(color[i], i ? PLOT_TRIANGLE : PLOT_CIRCLE);
-        style.alpha = 0.55;
-        style.size = 0.8;
-        plot_scatter(p, i ? "class 0" : "class 1", s.x, s.y, s.n, style);
-    }
-}
-
-/* Before a step, after the unit's, after that of the layer before it too. */
+/* Before a step, after the unit's, after that of the layer before it too: H1, H2, H3. */
 static void draw_chase(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    static const char *const name[3] = {"before", "the unit has moved", "its inputs too"};
-    const int i = panel->axes.col;
-    const char *loss = lab_format(r, "loss_%d", i + 1), *hits = lab_format(r, "hits_%d", i + 1);
-    plot_heading(p, lab_format(r, "H_{%d}, %s: loss %.2f, %.0f %% right", i + 1, name[i],
-                               lab_at(r, CHASE, 0, loss, shown_rate),
-                               100 * lab_at(r, CHASE, 0, hits, shown_rate)));
-    draw_spots(r, p, i == 2 ? "3" : "1");
-    if (i == 1) draw_boundary(r, p, "1", NULL, plot_thin(PLOT_INK));
-    draw_boundary(r, p, panel->series, NULL, plot_solid(PLOT_INK));
+    static const char *const name[STATES] = {"before", "the unit has moved", "its inputs too"};
+    static const plot_style spots[2] = {
+        {PLOT_BLUE, .alpha = 0.55, .marker = PLOT_CIRCLE, .size = 0.8},
+        {PLOT_VERMILLION, .alpha = 0.55, .marker = PLOT_TRIANGLE, .size = 0.8}};
+    const int h = panel->axes.col + 1;
+    int i;
+    plot_heading(p,
+                 lab_format(r, "H_{%d}, %s: loss %.2f, %.0f %% right", h, name[h - 1],
+                            lab_at(r, CHASE, 0, "loss", h), 100 * lab_at(r, CHASE, 0, "hits", h)));
+    for (i = 0; i < 2; i++) {
+        const lab_series s = lab_get(r, CHASE, 0, lab_format(r, i ? "other_%d" : "one_%d", h));
+        plot_scatter(p, i ? "class 0" : "class 1", s.x, s.y, s.n, spots[i]);
+    }
+    if (h == 2) draw_boundary(r, p, 1, plot_thin(PLOT_INK));
+    draw_boundary(r, p, h, plot_solid(PLOT_INK));
 }
 
 /* clang-format off */
-#define GAME(place, reach, what) {                                                        \
-    .axes = {.row = 1, .col = place, .x = "input h_{1} of the unit", .y = "input h_{2}",  \
-             .x_range = {-reach, reach}, .y_range = {-reach, reach}, .aspect = 1},        \
-    .draw = draw_chase, .series = what}
+#define GAME(place, reach)                                                                 \
+    {.axes = {.row = 1, .col = place, .x = "input h_{1} of the unit", .y = "input h_{2}",  \
+              .x_range = {-reach, reach}, .y_range = {-reach, reach}, .aspect = 1},        \
+     .draw = draw_chase}
 
 static const char *const models[3] = {"line of\nsource", "line of\ntarget", "parabola"};
 
@@ -877,14 +760,14 @@ static const lab_panel shift_panels[] = {
      .line = {{CHASE, "own", "the unit alone (H2)", {PLOT_BLUE}},
               {CHASE, "both", "unit and inputs (H3)", {PLOT_VERMILLION, .dash = PLOT_DASHED}}},
      .mark = {{LAB_HLINE, .y = 0, .text = "", .color = PLOT_GREY, .dash = PLOT_DOTTED}}},
-    GAME(0, 4, "1"), GAME(1, 4, "2"), GAME(2, 11, "3")};
+    GAME(0, 4), GAME(1, 4), GAME(2, 11)};
 
 static int report(lab_report *r)
 {
     const lab_page chain_page = {
         "At a large rate the inputs of the last neuron move away; behind batch norm they stay",
-        NULL, 1000, 0.84, "A chain of three neurons, one example (a to c) or four (d, e)",
-        .seeds = 1, .widths = {1, 1, 1.3}};
+        NULL, 1000, 0.84, "A chain of three neurons, one example (a, b) or four (c, d)",
+        .seeds = 1};
     const lab_page product_page = {
         "The gradient of a product does not know the second order of its step", "product", 620,
         0.84, "A product of five weights", .seeds = 1};
@@ -910,4 +793,4 @@ LAB_PROGRAM(
     "26_worked_examples", "What do the small examples say by which batch norm is explained?",
     "Ten people; one digit; a chain of three neurons; a product of five weights; a line fitted to "
     "a parabola; a unit that chases its inputs",
-    .revision = 4, .uses = LAB_USES_DATA)
+    .revision = 5, .uses = LAB_USES_DATA)

@@ -53,25 +53,42 @@ typedef struct setting { /* of one training */
     int reached, diverged;
 } setting;
 
+static setting *setting_of(const trainer *t)
+{
+    return (setting *)t->plan->context;
+}
+
 static nrm_mlp_spec network(trainer *t)
 {
     const int kind = norm[t->run->arm];
     nrm_mlp_spec spec = training_notebook(t->layer, kind);
     t->layer[0].groups = t->layer[1].groups = kind == NRM_GROUP_NORM ? 8 : 0;
     spec.max_batch = 1000; /* of a test */
-    spec.lr = (nrm_real)((const setting *)t->plan->context)->rate;
+    spec.lr = (nrm_real)setting_of(t)->rate;
     return spec;
 }
 
-/* Loss and accuracy in percent, to the digits that 10,000 images give. */
-static int score(trainer *t, const char *what, const training_set *set)
+/* Accuracy in percent, to the digits that 10,000 images give. */
+static double percent(trainer *t, const training_set *set, double *loss)
 {
-    const char *name = ((const setting *)t->plan->context)->name;
-    double loss;
-    const double accuracy = 100 * trainer_accuracy(t, set, &loss), x = (double)t->step;
-    lab_record_as(t->run, x, lab_round(accuracy, 4), "%s/%saccuracy", name, what);
-    lab_record_as(t->run, x, lab_round(loss, 4), "%s/%sloss", name, what);
-    return isnan(accuracy) ? -1 : 0;
+    return setting_of(t)->diverged ? 10 : lab_round(100 * trainer_accuracy(t, set, loss), 4);
+}
+
+/* On the test images, at the end on those held out too. */
+static int score(trainer *t, const char *reading)
+{
+    const setting *s = setting_of(t);
+    const size_t at = s->diverged ? t->plan->steps : t->step;
+    double loss, held = 0;
+    const double accuracy = percent(t, &test, &loss);
+    lab_record_as(t->run, (double)at, accuracy, "%s/%saccuracy", s->name, reading);
+    if (t->plan->batch == BATCH && !s->diverged)
+        lab_record_as(t->run, (double)at, lab_round(loss, 4), "%s/%sloss", s->name, reading);
+    if (at == t->plan->steps) {
+        held = percent(t, &held_out, NULL);
+        lab_record_as(t->run, (double)at, held, "%s/%sheld_out_accuracy", s->name, reading);
+    }
+    return isnan(accuracy + held) ? -1 : 0;
 }
 
 /* The norms' outputs times the mean of the noise's factor. */
@@ -86,21 +103,21 @@ static void stretch(nrm_mlp *net)
         }
 }
 
-/* On the test images, at the end on those held out too; of noisy batch norm with its factor too. */
-static int evaluate(trainer *t, int last)
+/* Noisy batch norm with its factor too. */
+static int evaluate(trainer *t)
 {
     const size_t bytes = t->net->n_params * sizeof *t->net->params;
     nrm_real *kept;
-    int failed = score(t, "", &test) || (last && score(t, "held_out_", &held_out));
-    if (failed || norm[t->run->arm] != NRM_NOISY_BATCH_NORM) return failed ? -1 : 0;
+    int failed = score(t, "");
+    if (failed || norm[t->run->arm] != NRM_NOISY_BATCH_NORM) return failed;
     kept = (nrm_real *)malloc(bytes);
     if (!kept) return -1;
     memcpy(kept, t->net->params, bytes);
     stretch(t->net);
-    failed = score(t, "factor_", &test) || (last && score(t, "factor_held_out_", &held_out));
+    failed = score(t, "factor_");
     memcpy(t->net->params, kept, bytes);
     free(kept);
-    return failed ? -1 : 0;
+    return failed;
 }
 
 /* Batches of 512 are tested on the way too. */
@@ -115,7 +132,7 @@ static int is_test(const trainer *t)
 
 static int after(trainer *t)
 {
-    setting *s = (setting *)t->plan->context;
+    setting *s = setting_of(t);
     s->diverged = !(fabs(t->loss) < 1e6);
     t->status = NRM_OK; /* a gradient that is not finite is passed over */
     if (s->diverged) return 1;
@@ -125,48 +142,34 @@ static int after(trainer *t)
         if (t->plan->batch == BATCH)
             lab_record_as(t->run, 0, (double)t->step, "%s/steps_to_half", s->name);
     }
-    return is_test(t) ? evaluate(t, 0) : 0;
+    return is_test(t) ? evaluate(t) : 0;
 }
 
-static int end(trainer *t)
+static int train_at(lab_run *r, size_t batch, double lr)
 {
-    static const char *const what[4] = {"", "held_out_", "factor_", "factor_held_out_"};
-    const setting *s = (const setting *)t->plan->context;
-    int i;
-    for (i = 0; s->diverged && i < (norm[t->run->arm] == NRM_NOISY_BATCH_NORM ? 4 : 2); i++)
-        lab_record_as(t->run, (double)t->plan->steps, 10, "%s/%saccuracy", s->name, what[i]);
-    return s->diverged ? 0 : evaluate(t, 1);
-}
-
-static int train_at(lab_run *r, const char *prefix, double lr, size_t batch, size_t epochs)
-{
-    const size_t steps = epochs * (train.n / batch);
-    setting s;
+    const size_t steps = (batch == BATCH ? EPOCHS : SIZE_EPOCHS) * (train.n / batch);
+    setting s = {.rate = lr};
     const trainer_plan plan = {.network = network,
                                .after = after,
-                               .end = end,
+                               .end = evaluate,
                                .set = &train,
                                .batch = batch,
                                .least = batch, /* see the page: a short batch goes too far */
                                .steps = r->quick && steps > QUICK_STEPS ? QUICK_STEPS : steps,
                                .context = &s};
-    memset(&s, 0, sizeof s);
-    s.rate = lr;
-    (void)snprintf(s.name, sizeof s.name, "%srate_%g", prefix, lr);
+    const int begun = batch == BATCH ? 0 : snprintf(s.name, 32, "batch_%u/", (unsigned)batch);
+    (void)snprintf(s.name + begun, 32, "rate_%g", lr);
     return trainer_run(r, &plan);
 }
 
 static int run(lab_run *r)
 {
-    char prefix[32];
     size_t i, k;
     for (i = 0; i < RATES; i++)
-        if (train_at(r, "", rate[i], BATCH, EPOCHS)) return -1;
+        if (train_at(r, BATCH, rate[i])) return -1;
     for (k = 0; k < SIZES && r->arm < SIZE_ARMS; k++)
-        for (i = 0; i < SIZE_RATES; i++) {
-            (void)snprintf(prefix, sizeof prefix, "batch_%u/", (unsigned)size[k]);
-            if (train_at(r, prefix, size_rate[i], size[k], SIZE_EPOCHS)) return -1;
-        }
+        for (i = 0; i < SIZE_RATES; i++)
+            if (train_at(r, size[k], size_rate[i])) return -1;
     return 0;
 }
 
@@ -548,31 +551,24 @@ static const lab_claim claims[] = {
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-/* On the way of the trainings at rate lr; x: the steps times `scale`. */
-static void add_steps(lab_report *r, plot_panel *p, size_t n, double lr, const char *what,
-                      double scale)
-{
-    const char *name = of(r, n, lr, what);
-    const lab_series first = lab_get(r, net[n].arm, 0, name);
-    double x[POINTS];
-    lab_numbers y[POINTS];
-    size_t i;
-    for (i = 0; i < first.n && i < POINTS; i++) {
-        x[i] = first.x[i] * scale;
-        y[i] = lab_all(r, net[n].arm, name, first.x[i]);
-    }
-    lab_draw_numbers(p, net[n].name, x, y, i, lab_style(net[n].look));
-}
-
-/* panel->value: a rate for all, or 0: each its own; panel->arm: over 0 epochs, 1 seconds;
-   panel->other: 1: with noisy batch norm as it is, too. */
+/* On the way of a training. panel->value: a rate for all, or 0: each its own; panel->arm: over 0
+   epochs, 1 seconds; panel->other: 1: with noisy batch norm as it is, too. */
 static void draw_way(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    size_t n;
-    for (n = 0; n < NETS; n++)
-        if (n != NOISY || panel->other)
-            add_steps(r, p, n, panel->value > 0 ? panel->value : rate[own[n]], panel->series,
-                      panel->arm ? step_seconds(n) : STEP);
+    double x[POINTS];
+    lab_numbers y[POINTS];
+    size_t n, i;
+    for (n = 0; n < NETS; n++) {
+        const double lr = panel->value > 0 ? panel->value : rate[own[n]];
+        const char *name = of(r, n, lr, panel->series);
+        const lab_series first = lab_get(r, net[n].arm, 0, name);
+        if (n == NOISY && !panel->other) continue;
+        for (i = 0; i < first.n && i < POINTS; i++) {
+            x[i] = first.x[i] * (panel->arm ? step_seconds(n) : STEP);
+            y[i] = lab_all(r, net[n].arm, name, first.x[i]);
+        }
+        lab_draw_numbers(p, net[n].name, x, y, i, lab_style(net[n].look));
+    }
 }
 
 /* Of a series no rate at which a seed ends below panel->value; without one, steps to a loss. */

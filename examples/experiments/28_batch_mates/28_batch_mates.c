@@ -54,14 +54,6 @@ static nrm_mlp_spec network(trainer *t)
     return spec;
 }
 
-/* n steps, with what is not finite as well. */
-static int make_steps(trainer *t, size_t n)
-{
-    int failed = 0;
-    for (; n > 0 && !failed; n--) failed = trainer_step(t);
-    return failed;
-}
-
 /* ---- batch mates ----------------------------------------------------------------------------- */
 
 #define REACH 6.0 /* of the densities, on either side */
@@ -143,7 +135,7 @@ static int mates_of_image(lab_run *r, mates *g, size_t image, double *sd, double
         sd[k] += this_sd / IMAGES;
         flips[k] += this_flips / IMAGES;
         if (image == 0) lab_record(r, "sd", (double)m, this_sd);
-        if (image == 0) record_density(r, g, m);
+        if (image == 0 && r->first) record_density(r, g, m);
     }
     return status;
 }
@@ -159,7 +151,7 @@ static int run_mates(lab_run *r)
     if (!g) return 1;
     g->draws = r->quick ? 10 : DRAWS;
     nrm_rng_seed(&g->rng, r->seed, TRAINING_STREAM_DATA + 1);
-    failed = trainer_open(&g->train, r, &plan) || make_steps(&g->train, r->quick ? 20 : 500);
+    failed = trainer_open(&g->train, r, &plan) || trainer_steps(&g->train, r->quick ? 20 : 500);
     for (image = 0; image < images && !failed; image++) {
         failed = mates_of_image(r, g, image, sd, flips) < 0;
         lab_progress(r, (double)(image + 1) / IMAGES);
@@ -181,21 +173,22 @@ static int run_gap(lab_run *r)
     training_set subset = train;
     const trainer_plan plan = {.network = network, .set = &subset, .batch = GAP_BATCH};
     trainer t;
+    double loss = 0;
     size_t epoch;
     int failed;
     if (subset.n > SUBSET) subset.n = SUBSET;
     failed = trainer_open(&t, r, &plan);
     for (epoch = 1; epoch <= epochs && !failed; epoch++) {
-        double loss, seen, unseen;
-        failed = make_steps(&t, training_steps(subset.n, GAP_BATCH));
+        double seen, unseen;
+        failed = trainer_steps(&t, training_steps(subset.n, GAP_BATCH));
         seen = trainer_accuracy(&t, &subset, &loss);
         unseen = trainer_accuracy(&t, &test, NULL);
-        lab_record(r, "loss", (double)epoch, loss);
         lab_record(r, "train_accuracy", (double)epoch, seen);
         lab_record(r, "test_accuracy", (double)epoch, unseen);
         lab_record(r, "gap", (double)epoch, seen - unseen);
         lab_progress(r, (double)epoch / (double)epochs);
     }
+    lab_record(r, "diverged", (double)epochs, !isfinite(loss));
     trainer_close(&t);
     return failed;
 }
@@ -301,34 +294,26 @@ static void turn(nrm_real *to, const nrm_real *from, int back)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-/* log(sd) against log(m) from m = 16 on, or of all. */
-static double slope(const lab_report *r, size_t arm, size_t seed)
+/* log(sd) against log(m) from m = `from` on. */
+static lab_numbers slope(const lab_report *r, const char *series, double from)
 {
-    return lab_slope(r, arm, seed, "sd", 16, MOST, 1);
-}
-
-static double slope_of_all(const lab_report *r, size_t arm, size_t seed)
-{
-    return lab_slope(r, arm, seed, "sd", LEAST, MOST, 1);
-}
-
-static double slope_of_five(const lab_report *r, size_t arm, size_t seed)
-{
-    return lab_slope(r, arm, seed, "sd_of_five", 16, MOST, 1);
+    lab_numbers a = {lab_seeds(r, MATES)};
+    size_t s;
+    for (s = 0; s < a.n; s++) a.of[s] = lab_slope(r, MATES, s, series, from, MOST, 1);
+    return a;
 }
 
 static void judge_slope(lab_report *r, const lab_claim *c)
 {
-    const lab_numbers a = lab_each(r, MATES, slope);
+    const lab_numbers a = slope(r, "sd", 16);
     size_t s, inside = 0;
     for (s = 0; s < a.n; s++) inside += fabs(a.of[s] + 0.5) <= 0.1;
     lab_verdict(r, c, lab_within(a, -0.5, 0.1), "",
                 "slope %s, inside in %lu of %lu; from m = 4: %.3f; mean sd of five "
                 "images: %.3f; sd %.2f at m = 4, %.3f at 256",
                 lab_pm(r, a, 3), (unsigned long)inside, (unsigned long)a.n,
-                lab_describe(lab_each(r, MATES, slope_of_all)).mean,
-                lab_describe(lab_each(r, MATES, slope_of_five)).mean, lab_mean(r, MATES, "sd", 4),
-                lab_mean(r, MATES, "sd", 256));
+                lab_average(slope(r, "sd", LEAST)), lab_average(slope(r, "sd_of_five", 16)),
+                lab_mean(r, MATES, "sd", 4), lab_mean(r, MATES, "sd", 256));
 }
 
 static void judge_rows(lab_report *r, const lab_claim *c)
@@ -453,19 +438,17 @@ static plot_style look_of(size_t arm)
    decides nothing, both of its terms are 0. */
 static void draw_gap(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    size_t arm, s;
+    size_t arm;
     for (arm = GAP_NONE; arm <= GAP_BATCH_FAST; arm++) {
-        const lab_numbers loss = lab_all(r, arm, "loss", LAB_LAST);
+        const double seeds = (double)lab_seeds(r, arm);
+        const double diverged = lab_mean(r, arm, "diverged", LAB_LAST) * seeds;
         plot_style style = look_of(arm);
-        unsigned long diverged = 0;
-        for (s = 0; s < loss.n; s++) diverged += isfinite(loss.of[s]) ? 0 : 1;
-        if (diverged == 0) lab_plot(r, p, arm, panel->series, NULL, style);
+        if (!(diverged > 0)) lab_plot(r, p, arm, panel->series, NULL, style);
         style.width = 0.8;
         if (diverged > 0 && strcmp(panel->series, "gap") != 0)
-            lab_plot_seeds(r, p, arm, panel->series,
-                           lab_format(r, "%s: %lu of %lu diverged", arms[arm].name, diverged,
-                                      (unsigned long)lab_seeds(r, arm)),
-                           style);
+            lab_plot_seeds(
+                r, p, arm, panel->series,
+                lab_format(r, "%s: %.0f of %.0f diverged", arms[arm].name, diverged, seeds), style);
     }
 }
 

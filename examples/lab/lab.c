@@ -348,7 +348,7 @@ static void labi_job_name(void *context, size_t index, char *name, size_t size)
 {
     const labi_lab *lab = (const labi_lab *)context;
     const size_t run = lab->missing[index], most = labi_most_seeds(lab);
-    (void)snprintf(name, size, "%s, seed %llu", lab->program->arm[run / most].name,
+    (void)snprintf(name, size, "%s, seed %llu", lab->program->arm[run / most].id,
                    (unsigned long long)(lab->seed + run % most));
 }
 

@@ -20,36 +20,31 @@ enum { COUNTED = 100 }; /* batches that running statistics are made of */
 static const double scale[SCALES] = {0.5, 1, 1.5, 2.5, 4};
 
 /* clang-format off */
-#define ARM(id, name, s, rate) {id s rate, name ", ρ = " s, 7, 3}
-#define ARM_SCALES(id, name, rate)                                                                 \
-    ARM(id, name, "0.5", rate), ARM(id, name, "1", rate), ARM(id, name, "1.5", rate),              \
-        ARM(id, name, "2.5", rate), ARM(id, name, "4", rate)
+#define ARM(id, s, rate) {id s rate, "ρ = " s, 7, 3}
+#define ARM_SCALES(id, rate)                                                                       \
+    ARM(id, "0.5", rate), ARM(id, "1", rate), ARM(id, "1.5", rate), ARM(id, "2.5", rate),          \
+        ARM(id, "4", rate)
 static const lab_arm arms[ARMS] = {
-    ARM_SCALES("tanh_plain_", "plain", "_rate0.1"),
-    ARM_SCALES("tanh_layer_", "layer norm", "_rate0.1"),
-    ARM_SCALES("tanh_plain_", "plain", "_rate0.5"),
-    ARM_SCALES("tanh_layer_", "layer norm", "_rate0.5"),
-    ARM_SCALES("relu_plain_", "plain, ReLU", "_rate0.1"),
-    ARM_SCALES("relu_layer_", "layer norm, ReLU", "_rate0.1"),
+    ARM_SCALES("tanh_plain_", "_rate0.1"), ARM_SCALES("tanh_layer_", "_rate0.1"),
+    ARM_SCALES("tanh_plain_", "_rate0.5"), ARM_SCALES("tanh_layer_", "_rate0.5"),
+    ARM_SCALES("relu_plain_", "_rate0.1"), ARM_SCALES("relu_layer_", "_rate0.1"),
     {"tanh_batch_1_rate0.1", "batch norm, ρ = 1", 10, 3}};
 
 /* The first of five, one for each scale. */
 #define FIRST(group, net) ((size_t)(((group) * NETS + (net)) * SCALES))
 /* clang-format on */
 
-static int group_of(size_t arm)
-{
-    return arm == BATCH_CELL ? TANH_SLOW : (int)(arm / (NETS * SCALES));
-}
+typedef struct cell {
+    int group, net;
+    double scale;
+} cell;
 
-static int net_of(size_t arm)
+static cell cell_of(size_t arm)
 {
-    return arm == BATCH_CELL ? BATCH_NET : (int)(arm / SCALES % NETS);
-}
-
-static double scale_of(size_t arm)
-{
-    return arm == BATCH_CELL ? 1 : scale[arm % SCALES];
+    const cell batch = {TANH_SLOW, BATCH_NET, 1};
+    const cell other = {(int)(arm / (NETS * SCALES)), (int)(arm / SCALES % NETS),
+                        scale[arm % SCALES]};
+    return arm == BATCH_CELL ? batch : other;
 }
 
 /* ---- the network ----------------------------------------------------------------------------- */
@@ -64,6 +59,7 @@ typedef struct weights { /* and their gradients: one array of numbers, part behi
 enum { PARAMS = sizeof(weights) / sizeof(nrm_real) };
 
 typedef struct network { /* weights, gradients, and all that a batch needs */
+    cell is;
     nrm_rnn rnn;
     int mode;
     weights params, grads;
@@ -84,20 +80,20 @@ static network *network_new(size_t arm, uint64_t seed)
     size_t i;
     if (!k) return NULL;
     w = &k->params;
-    k->rnn.T = ROWS;
-    k->rnn.N = BATCH;
-    k->rnn.in = INPUTS;
-    k->rnn.H = UNITS;
+    k->is = cell_of(arm);
+    k->rnn = (nrm_rnn){.T = ROWS,
+                       .in = INPUTS,
+                       .H = UNITS,
+                       .norm = norm_of[k->is.net],
+                       .activation = k->is.group == RELU ? NRM_RELU : NRM_TANH,
+                       .eps = (nrm_real)EPS,
+                       .Wx = w->Wx,
+                       .Wh = w->Wh,
+                       .gamma = w->gamma,
+                       .beta = w->beta};
     k->mode = NRM_TRAIN;
-    k->rnn.norm = norm_of[net_of(arm)];
-    k->rnn.activation = group_of(arm) == RELU ? NRM_RELU : NRM_TANH;
-    k->rnn.eps = (nrm_real)EPS;
-    k->rnn.Wx = w->Wx;
-    k->rnn.Wh = w->Wh;
-    k->rnn.gamma = w->gamma;
-    k->rnn.beta = w->beta;
     draw_normals(w->Wx, INPUTS * UNITS, 1 / sqrt((double)INPUTS), seed, 20);
-    draw_normals(w->Wh, UNITS * UNITS, scale_of(arm) / sqrt((double)UNITS), seed, 21);
+    draw_normals(w->Wh, UNITS * UNITS, k->is.scale / sqrt((double)UNITS), seed, 21);
     draw_normals(w->readout, UNITS * CLASSES, 1 / sqrt((double)UNITS), seed, 22);
     for (i = 0; i < UNITS; i++) w->gamma[i] = 1;
     return k;
@@ -128,21 +124,18 @@ static int forward(network *k, const nrm_real *image, size_t n)
 /* Loss and gradients of a batch. Returns a status; what is not finite is seen in the numbers. */
 static int gradient(network *k, const nrm_real *image, const int *labels, size_t n)
 {
-    nrm_rnn_grads to;
+    weights *g = &k->grads;
+    const nrm_rnn_grads to = {g->Wx, g->Wh, g->gamma, g->beta};
+    const size_t last = ROWS * n * UNITS; /* state */
     int rc = forward(k, image, n);
     if (rc < 0) return rc;
     rc = nrm_cross_entropy_forward(&k->loss, k->logits, k->logits, labels, n, CLASSES);
     if (rc < 0) return rc;
-    memset(&k->grads, 0, sizeof k->grads);
+    memset(g, 0, sizeof *g);
     memset(k->dh, 0, (ROWS + 1) * n * UNITS * sizeof *k->dh);
     (void)nrm_cross_entropy_backward(k->logits, k->logits, labels, n, CLASSES);
-    (void)nrm_linear_backward(k->dh + ROWS * n * UNITS, k->grads.readout, k->grads.offset,
-                              k->logits, k->h + ROWS * n * UNITS, k->params.readout, n, UNITS,
-                              CLASSES);
-    to.dWx = k->grads.Wx;
-    to.dWh = k->grads.Wh;
-    to.dgamma = k->grads.gamma;
-    to.dbeta = k->grads.beta;
+    (void)nrm_linear_backward(k->dh + last, g->readout, g->offset, k->logits, k->h + last,
+                              k->params.readout, n, UNITS, CLASSES);
     rc = nrm_rnn_backward(k->dh, NULL, &to, k->da, k->h, k->a, k->mean, k->rstd, k->x, &k->rnn,
                           NRM_TRAIN);
     return rc == NRM_NONFINITE ? NRM_OK : rc;
@@ -197,20 +190,11 @@ static int take_look(lab_run *r, network *k, size_t step)
     last = training_log_length(k->dh + ROWS * state, state);
     record(r, "probe_ratio", (double)step, first - last);
     record(r, "probe_saturated", (double)step, saturated(k, n));
-    if (step > 0 || group_of(r->arm) != TANH_SLOW) return 0;
+    if (step > 0 || k->is.group != TANH_SLOW) return 0;
     for (t = 1; t <= ROWS; t++) {
         record(r, "start_slope", (double)t, training_log_length(k->dh + t * state, state));
         if (t % 3 == 1) record(r, "start_rms", (double)t, training_rms(k->h + t * state, state));
     }
-    return 0;
-}
-
-static int worth_noting(size_t t)
-{
-    static const size_t at[11] = {0, 1, 2, 5, 10, 20, 50, 100, 200, 300, 500};
-    size_t i;
-    for (i = 0; i < 11; i++)
-        if (t == at[i]) return 1;
     return 0;
 }
 
@@ -219,14 +203,15 @@ static int worth_noting(size_t t)
    and then that is the end of it. */
 static int long_run(lab_run *r, network *k)
 {
+    static const size_t noted[11] = {0, 1, 2, 5, 10, 20, 50, 100, 200, 300, LONG_STEPS};
     const size_t n = LONG_BATCH, state = n * UNITS, steps = r->quick ? 100 : LONG_STEPS;
     const size_t batch = train_set.n < BATCH ? train_set.n : BATCH;
-    const int relu = group_of(r->arm) == RELU;
+    const int relu = k->is.group == RELU;
     nrm_real h[2 * LONG_BATCH * UNITS], a[LONG_BATCH * UNITS], x[LONG_BATCH * INPUTS];
     nrm_acc mean[LONG_BATCH], rstd[LONG_BATCH];
     nrm_rnn rnn = k->rnn;
-    size_t t, i;
-    if (group_of(r->arm) == TANH_FAST) return 0;
+    size_t t, i, next = 0;
+    if (k->is.group == TANH_FAST || k->is.net == BATCH_NET) return 0;
     if (forward(k, train_set.x, batch) < 0) return -1;
     rnn.T = 1;
     rnn.N = n;
@@ -236,7 +221,10 @@ static int long_run(lab_run *r, network *k)
     memcpy(h, k->h + ROWS * batch * UNITS, state * sizeof *h);
     for (t = 0; t <= steps; t++) {
         const double size = training_log_length(h, state) - 0.5 * log10((double)state);
-        if (worth_noting(t)) record(r, relu ? "start_constant" : "start_silent", (double)t, size);
+        if (t == noted[next]) {
+            record(r, relu ? "start_constant" : "start_silent", (double)t, size);
+            next++;
+        }
         if (!(size < 36) || t == steps) break;
         if (nrm_rnn_forward(h, a, mean, rstd, x, &rnn, NRM_TRAIN) < 0) return -1;
         memcpy(h, h + state, state * sizeof *h);
@@ -256,8 +244,8 @@ static int diverges(const network *k, double first)
 /* With looks or without: the weights at the end are the same. */
 static int train(lab_run *r, network *k, int looks)
 {
-    const double rate = group_of(r->arm) == TANH_FAST ? 0.5 : 0.1;
-    const size_t epochs = group_of(r->arm) == RELU ? 1 : EPOCHS, every = r->quick ? 2 : 100;
+    const double rate = k->is.group == TANH_FAST ? 0.5 : 0.1;
+    const size_t epochs = k->is.group == RELU ? 1 : EPOCHS, every = r->quick ? 2 : 100;
     const size_t steps = epochs * training_steps(train_set.n, BATCH);
     nrm_real *params = (nrm_real *)&k->params, *grads = (nrm_real *)&k->grads;
     training_order order;
@@ -290,28 +278,21 @@ typedef struct statistics { /* of a step each; `shared`: the steps' are in one p
     nrm_real mean[ROWS * UNITS], var[ROWS * UNITS];
 } statistics;
 
-static void statistics_start(statistics *s, int shared)
+/* Of training images taken forward as in training; the weights stay. */
+static int statistics_take(statistics *s, network *k, int shared)
 {
-    size_t t, i;
+    size_t t, i, b;
+    int rc = NRM_OK;
     memset(s, 0, sizeof *s);
     for (i = 0; i < ROWS * UNITS; i++) s->var[i] = 1;
     for (t = 0; t < ROWS; t++) {
-        s->step[t].mean = s->mean + (shared ? 0 : t * UNITS);
-        s->step[t].var = s->var + (shared ? 0 : t * UNITS);
-        s->step[t].new_weight = (nrm_real)0.1;
-        s->step[t].cumulative = !shared;
+        const size_t at = shared ? 0 : t * UNITS;
+        s->step[t] = (nrm_running){s->mean + at, s->var + at, .new_weight = (nrm_real)0.1,
+                                   .cumulative = !shared};
     }
-}
-
-/* Training images forward as in training; the weights stay. */
-static int statistics_take(statistics *s, network *k)
-{
-    size_t b;
-    int rc = NRM_OK;
     k->rnn.running = s->step;
     for (b = 0; b < COUNTED && (b + 1) * BATCH <= train_set.n && rc >= 0; b++)
         rc = forward(k, train_set.x + b * BATCH * DATASET_PIXELS, BATCH);
-    k->rnn.running = NULL;
     return rc < 0 ? -1 : 0;
 }
 
@@ -333,24 +314,24 @@ static void statistics_pool(statistics *s)
     }
 }
 
-static void statistics_test(lab_run *r, network *k, statistics *s, const char *series)
+/* With the statistics that are there now. */
+static void statistics_test(lab_run *r, network *k, const char *series)
 {
     k->mode = NRM_INFER;
-    k->rnn.running = s->step;
     lab_record(r, series, 0, test_accuracy(k));
     k->mode = NRM_TRAIN;
-    k->rnn.running = NULL;
 }
 
 static int test_statistics(lab_run *r, network *k)
 {
-    statistics *s = (statistics *)malloc(sizeof *s);
+    statistics *s;
     size_t t, i;
     int failed;
+    if (k->is.net != BATCH_NET) return 0;
+    s = (statistics *)malloc(sizeof *s);
     if (!s) return -1;
-    statistics_start(s, 0);
-    failed = statistics_take(s, k);
-    statistics_test(r, k, s, "test_steps");
+    failed = statistics_take(s, k, 0);
+    statistics_test(r, k, "test_steps");
     for (t = 0; t < ROWS; t++) {
         double mean2 = 0, var = 0;
         for (i = 0; i < UNITS; i++) {
@@ -361,10 +342,10 @@ static int test_statistics(lab_run *r, network *k)
         lab_record(r, "step_variance", (double)t + 1, var);
     }
     statistics_pool(s);
-    statistics_test(r, k, s, "test_pooled");
-    statistics_start(s, 1);
-    failed = statistics_take(s, k) || failed;
-    statistics_test(r, k, s, "test_average");
+    statistics_test(r, k, "test_pooled");
+    failed = statistics_take(s, k, 1) || failed;
+    statistics_test(r, k, "test_average");
+    k->rnn.running = NULL;
     free(s);
     return failed;
 }
@@ -372,10 +353,8 @@ static int test_statistics(lab_run *r, network *k)
 static int run(lab_run *r)
 {
     network *k = network_new(r->arm, r->seed), *again = NULL;
-    int failed = !k;
-    if (!failed && r->arm == BATCH_CELL) failed = train(r, k, 1) || test_statistics(r, k);
-    if (!failed && r->arm != BATCH_CELL) failed = long_run(r, k) || train(r, k, 1);
-    if (!failed && r->quick && group_of(r->arm) == TANH_SLOW) { /* once more without looking */
+    int failed = !k || long_run(r, k) || train(r, k, 1) || test_statistics(r, k);
+    if (!failed && r->quick && k->is.group == TANH_SLOW) { /* once more without looking */
         again = network_new(r->arm, r->seed);
         failed = !again || train(r, again, 0);
         if (!failed)
@@ -450,8 +429,9 @@ static void judge_divergence(lab_report *r, const lab_claim *c)
 {
     size_t of[NETS] = {0, 0}, runs = 0, arm;
     for (arm = 0; arm < BATCH_CELL; arm++) {
-        of[net_of(arm)] += diverged(r, arm);
-        runs += net_of(arm) == LAYER ? lab_seeds(r, arm) : 0;
+        const int net = cell_of(arm).net;
+        of[net] += diverged(r, arm);
+        runs += net == LAYER ? lab_seeds(r, arm) : 0;
     }
     lab_verdict(r, c, stats_holds(of[LAYER] == 0), "",
                 "%zu of %zu runs with layer norm, %zu plain ones", of[LAYER], runs, of[PLAIN]);
@@ -538,27 +518,23 @@ static const lab_claim claims[] = {
 
 static const char *const net_name[NETS] = {"plain", "layer norm"};
 
-/* panel->series of five arms from panel->arm on; LAB_POWERS in panel->value: of logarithms. */
-static void draw_scales(lab_report *r, plot_panel *p, const lab_panel *panel)
+static plot_style look_of(size_t arm)
 {
-    size_t s;
-    for (s = 0; s < SCALES; s++) {
-        const lab_line line = {panel->arm + s, panel->series, lab_format(r, "ρ = %g", scale[s]),
-                               plot_solid(lab_level(s, SCALES)), (int)panel->value};
-        lab_draw_line(r, p, &line);
-    }
+    const size_t s = arm % SCALES;
+    const int dashed = arm >= FIRST(RELU, PLAIN) && arm < FIRST(RELU, LAYER);
+    return (plot_style){lab_level(s, SCALES), .dash = dashed ? PLOT_DASHED : PLOT_SOLID};
 }
 
-/* With names, where no other line is. */
-static void draw_named(lab_report *r, plot_panel *p, const lab_panel *panel)
+/* Names of lines of logarithms, where no other line is. */
+static void draw_names(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     static const double at[SCALES] = {7, 2, 2, 2, 4};
     size_t s;
-    draw_scales(r, p, panel);
     for (s = 0; s < SCALES; s++) {
+        const size_t arm = panel->line[0].arm + s;
         const int last = s == SCALES - 1;
-        const double y = lab_mean(r, panel->arm + s, panel->series, at[s]) + (last ? 0.2 : -0.2);
-        plot_text(p, at[s], pow(10, y), lab_format(r, "ρ = %g", scale[s]),
+        const double y = lab_mean(r, arm, panel->line[0].series, at[s]) + (last ? 0.2 : -0.2);
+        plot_text(p, at[s], pow(10, y), arms[arm].name,
                   PLOT_LEFT + (last ? PLOT_ABOVE : PLOT_BELOW), PLOT_INK);
     }
 }
@@ -595,7 +571,6 @@ static void draw_ratio(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     int net, s;
     size_t k;
-    plot_hline(p, 1, NULL, plot_dotted(PLOT_GREY));
     for (net = 0; net < NETS; net++) {
         plot_style style = plot_with_marker(lab_style(net == LAYER ? "layer" : "none"),
                                             net == LAYER ? PLOT_RING : PLOT_WEDGE);
@@ -620,34 +595,14 @@ static void draw_ratio(lab_report *r, plot_panel *p, const lab_panel *panel)
 /* And crosses where runs have diverged. */
 static void draw_accuracy(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    int net, s, any = 0;
-    for (net = 0; net < NETS; net++) {
-        draw_net(r, p, panel, net);
-        for (s = 0; s < SCALES; s++) {
-            const size_t arm = FIRST((int)panel->arm, net) + (size_t)s;
-            const double x = s, y = lab_mean(r, arm, "test_accuracy", LAB_LAST) + 0.06;
-            if (diverged(r, arm) == 0) continue;
+    size_t i;
+    draw_against(r, p, panel);
+    for (i = 0; i < NETS * SCALES; i++) {
+        const size_t arm = FIRST(panel->arm, PLAIN) + i;
+        const double x = (double)(i % SCALES), y = lab_mean(r, arm, panel->series, LAB_LAST) + 0.06;
+        if (diverged(r, arm) > 0)
             plot_scatter(p, NULL, &x, &y, 1, plot_marked(PLOT_INK, PLOT_CROSS));
-            any = 1;
-        }
     }
-    if (any) plot_text_in(p, 0.04, 0.1, "×: diverged", PLOT_LEFT, PLOT_INK);
-}
-
-/* The smallest and the largest scale, plain ones dashed. */
-static void draw_relu(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    size_t net, s;
-    for (net = 0; net < NETS; net++)
-        for (s = 0; s < SCALES; s += SCALES - 1) {
-            const lab_line line = {
-                FIRST(RELU, net) + s,
-                panel->series,
-                lab_format(r, "%s, ρ = %g", net_name[net], scale[s]),
-                {lab_level(s, SCALES), .dash = net == LAYER ? PLOT_SOLID : PLOT_DASHED},
-                LAB_POWERS};
-            lab_draw_line(r, p, &line);
-        }
 }
 
 static const double scale_at[SCALES] = {0, 1, 2, 3, 4}; /* at equal distances */
@@ -657,37 +612,42 @@ static const char *const scale_name[SCALES] = {"0.5", "1", "1.5", "2.5", "4"};
 #define NO_LEGEND .legend = PLOT_LEGEND_NONE
 #define AGAINST .x = "scale ρ of W_{h}", .x_range = {-0.3, 4.3}, .x_ticks = scale_at,              \
     .x_names = scale_name, .x_count = SCALES
-#define FAN(net, title, drawn)                                                                     \
+#define SCALED(net, of, what)                                                                      \
+    .line = {{FIRST(TANH_SLOW, net), of, .how = what, .to = FIRST(TANH_SLOW, net) + SCALES - 1}}
+#define FAN(net, title, names)                                                                     \
     {.axes = {0, net, .heading = title, .x = "step t", .x_range = {1, ROWS},                       \
               .y = "|∂L/∂h_{t}|", .y_scale = PLOT_LOG10, .y_range = {1e-14, 1e7}, NO_LEGEND},      \
-     .draw = drawn, .arm = FIRST(TANH_SLOW, net), .series = "start_slope", .value = LAB_POWERS}
-#define ACCURACY(group, name, where)                                                               \
+     SCALED(net, "start_slope", LAB_POWERS), .draw = names}
+#define ACCURACY(group, name, where, note)                                                         \
     {.axes = {1, group, .heading = "accuracy, " name, AGAINST, .y = "test accuracy",               \
               .y_range = {0, 1}, .legend = PLOT_LEGEND_##where},                                   \
-     .draw = draw_accuracy, .arm = group, .series = "test_accuracy", .value = LAB_LAST}
+     .draw = draw_accuracy, .arm = group, .series = "test_accuracy", .value = LAB_LAST,            \
+     .mark = {{LAB_NOTE_IN, 0.04, 0.1, note, PLOT_LEFT}}}
 static const lab_page training_page = {
     "Layer norm stops exploding gradients and trains from any start", NULL, 1000};
 static const lab_panel training_panels[] = {
-    FAN(PLAIN, "plain, at the start", draw_named),
-    FAN(LAYER, "layer norm, at the start", draw_scales),
+    FAN(PLAIN, "plain, at the start", draw_names),
+    FAN(LAYER, "layer norm, at the start", NULL),
     {.axes = {0, 2, .heading = "gradient at t = 1 over t = 28", AGAINST,
               .y = "|∂L/∂h_{1}| / |∂L/∂h_{28}|", .y_scale = PLOT_LOG10, NO_LEGEND},
+     .under = {{LAB_HLINE, .y = 1, .text = "", .color = PLOT_GREY, .dash = PLOT_DOTTED}},
      .draw = draw_ratio, .arm = TANH_SLOW, .other = 1, .series = "probe_ratio",
      .mark = {{LAB_NOTE_IN, 0.04, 0.04, "thin: after training", PLOT_LEFT + PLOT_ABOVE}}},
-    ACCURACY(TANH_SLOW, "tanh, rate 0.1", BOTTOM_LEFT),
-    ACCURACY(TANH_FAST, "tanh, rate 0.5", NONE),
-    ACCURACY(RELU, "ReLU, one epoch", NONE)};
+    ACCURACY(TANH_SLOW, "tanh, rate 0.1", BOTTOM_LEFT, NULL),
+    ACCURACY(TANH_FAST, "tanh, rate 0.5", NONE, NULL),
+    ACCURACY(RELU, "ReLU, one epoch", NONE, "×: diverged")};
 
 #define READING(net, title)                                                                        \
     {.axes = {0, net, .heading = title ": |h| while reading", .x = "step t", .x_range = {1, ROWS}, \
               .y = "rms of h_{t}", .y_range = {0, 1}, NO_LEGEND},                                  \
-     .draw = draw_scales, .arm = FIRST(TANH_SLOW, net), .series = "start_rms"}
+     SCALED(net, "start_rms", LAB_RANGE)}
 #define SILENT(net, title, where)                                                                  \
     {.axes = {1, net, .heading = title ": then without input", .x = "steps without input",         \
               .y = "rms of h", .y_scale = PLOT_LOG10, .y_range = {1e-8, 10},                       \
               .legend = PLOT_LEGEND_##where},                                                      \
-     .draw = draw_scales, .arm = FIRST(TANH_SLOW, net), .series = "start_silent",                  \
-     .value = LAB_POWERS}
+     SCALED(net, "start_silent", LAB_POWERS)}
+#define CONSTANT(net, s, name)                                                                     \
+    {FIRST(RELU, net) + (s), "start_constant", name, .how = LAB_POWERS}
 static const lab_page dynamics_page = {
     "With layer norm the states neither die nor explode", "dynamics", 1000};
 static const lab_panel dynamics_panels[] = {
@@ -698,7 +658,9 @@ static const lab_panel dynamics_panels[] = {
     SILENT(PLAIN, "plain", NONE), SILENT(LAYER, "layer norm", BOTTOM_RIGHT),
     {.axes = {1, 2, .heading = "ReLU: then a constant row", .x = "steps with the same input",
               .x_range = {0, LONG_STEPS}, .y = "rms of h", .y_scale = PLOT_LOG10},
-     .draw = draw_relu, .series = "start_constant"}};
+     .line = {CONSTANT(PLAIN, 0, "plain, ρ = 0.5"), CONSTANT(PLAIN, SCALES - 1, "plain, ρ = 4"),
+              CONSTANT(LAYER, 0, "layer norm, ρ = 0.5"),
+              CONSTANT(LAYER, SCALES - 1, "layer norm, ρ = 4")}}};
 /* clang-format on */
 
 static int report(lab_report *r)
@@ -713,4 +675,4 @@ LAB_PROGRAM(
     "30_recurrent_mnist", "Does layer norm steady a recurrent network that reads MNIST row by row?",
     "28 steps of 28 standardized pixels, 100 units, W_{h} ~ ρ·N(0, 1/100), softmax on the last "
     "state, batch 128, 938 steps of SGD with rate 0.1 unless told otherwise",
-    .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare)
+    .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)

@@ -158,7 +158,7 @@ static int run_schedule(lab_run *run)
 {
     const size_t epochs = 10, steps = run->quick ? MARKS : epochs * training_steps(train.n, BATCH);
     const double rate = plans[run->arm].rate;
-    double right = 0, losses = 0;
+    double right = 0;
     size_t since = 0, mark = 0;
     nrm_acc tested = 0;
     training t;
@@ -166,15 +166,13 @@ static int run_schedule(lab_run *run)
     while (t.rc >= 0 && t.step < steps && step(&t, scheduled(rate, t.step, steps))) {
         const double percent = 100.0 * (double)(mark + 1) / MARKS;
         right += batch_accuracy(&t);
-        losses += (double)t.loss;
         since++;
         if (t.step * MARKS / steps == mark) continue;
         mark++;
         t.rc = deep_eval(&t.net, NULL, &tested, test.x, test.labels, test.n);
         lab_record(run, "train", percent, right / (double)since);
-        lab_record(run, "train_loss", percent, losses / (double)since);
         lab_record(run, "test", percent, (double)tested);
-        right = losses = 0;
+        right = 0;
         since = 0;
         lab_progress(run, (double)t.step / (double)steps);
     }
@@ -496,42 +494,6 @@ static void draw_diverged(lab_report *r, plot_panel *p, const lab_panel *panel)
     }
 }
 
-/* What the table says of runs that have diverged, or the test accuracy. */
-static const char *end_of(lab_report *r, size_t arm)
-{
-    double first = 1e9, last = 0, other = 0;
-    const size_t n = lab_seeds(r, arm);
-    size_t s, gone = 0;
-    for (s = 0; s < n; s++) {
-        const double step = lab_at(r, arm, s, "diverged", plans[arm].rate) + 1;
-        if (!(step > 0)) other = fmax(other, lab_at(r, arm, s, "test", 100));
-        if (!(step > 0)) continue;
-        gone++;
-        first = fmin(first, step);
-        last = fmax(last, step);
-    }
-    if (gone == 0) return lab_text(r, arm, "test", 100, 4);
-    return lab_format(r, "%lu of %lu diverge, at step %.0f%s%s", (unsigned long)gone,
-                      (unsigned long)n, first, last > first ? lab_format(r, " to %.0f", last) : "",
-                      gone < n ? lab_format(r, "; best of the others %.2f", other) : "");
-}
-
-static void draw_ends(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    static const char *const paper[4] = {"93 %", "90.5 %", "81 %", "82 %"};
-    const char *cell[7 * 4] = {"R27", "test, here", "training, here", "paper: test, CIFAR-10"};
-    size_t i;
-    (void)panel;
-    for (i = 0; i < 6; i++) {
-        const size_t arm = B_HIGH + i;
-        cell[4 * (i + 1)] = arms[arm].name;
-        cell[4 * (i + 1) + 1] = end_of(r, arm);
-        cell[4 * (i + 1) + 2] = i < 4 ? lab_text(r, arm, "train", 100, 4) : "";
-        cell[4 * (i + 1) + 3] = i < 4 ? paper[i] : "diverges";
-    }
-    plot_table(p, cell, 7, 4, "llll");
-}
-
 /* Of each seed, without a norm, panel->arm, and with batch norm. Shaded: what can be read off the
    paper: where 1e6 is reached without, where the minimum is with batch norm. */
 static void draw_relative(lab_report *r, plot_panel *p, const lab_panel *panel)
@@ -580,8 +542,7 @@ static const lab_panel sweep_panels[] = {
                {LAB_VLINE, 75, .text = "", .color = PLOT_GREY}}}
 static const lab_panel schedule_panels[] = {
     TRAINED(0, "Training accuracy", "train", PLOT_LEGEND_NONE),
-    TRAINED(1, "Test accuracy", "test", PLOT_LEGEND_BOTTOM_RIGHT),
-    {.axes = {.row = 1, .cols = 2, .heading = "Accuracy at the end"}, .draw = draw_ends}};
+    TRAINED(1, "Test accuracy", "test", PLOT_LEGEND_BOTTOM_RIGHT)};
 
 #define ALONG(down, right, batch, title, first, second)                                            \
     {.axes = {.row = down, .col = right, .heading = title ", mini-batch " #batch,                  \
@@ -603,7 +564,7 @@ static int draw_pages(lab_report *r)
                     "working; crosses: diverged"};
     const lab_page schedule = {
         .title = "R27: only with batch norm does a large learning rate work", .what = "schedule",
-        .height = 1200, .heights = {2.2, 1}, .seeds = lab_seeds(r, B_LOW),
+        .height = 840, .seeds = lab_seeds(r, B_LOW),
         .settings = "R27: 784-64, 27 residual blocks of 2 layers, 10; SGD with momentum 0.9, the "
                     "rate divided by 10 at 50 and 75 % of the steps"};
     const lab_page step = {

@@ -82,11 +82,6 @@ static size_t steps_of(int quick)
     return quick ? 60 : STEPS_MAX;
 }
 
-static size_t units_of(int quick)
-{
-    return quick ? 64 : 768;
-}
-
 /* ---- mean field ------------------------------------------------------------------------------ */
 
 typedef struct means { /* E[f(z)²] and E[f′(z)²] for z ~ N(0, v) */
@@ -137,43 +132,29 @@ static void predict(double *out, const setting *k, size_t T)
 
 typedef struct cell { /* the layer, and all that it needs */
     nrm_rnn rnn;
-    nrm_real *block, *Wx, *Wh, *gamma, *x, *h, *a, *dh, *da;
-    nrm_acc *mean, *rstd;
+    nrm_real *block, *Wx, *Wh, *gamma, *x, *h, *dh, *a, *da;
+    nrm_acc *mean, *rstd; /* doubles too */
 } cell;
-
-static size_t inputs_of(const setting *k)
-{
-    return k->claimed == AFTERWARDS ? 768 : 16;
-}
 
 static int cell_make(cell *c, const setting *k, size_t T, size_t H)
 {
-    const size_t rows = T * N, state = N * H;
-    const size_t count = inputs_of(k) * H + H * H + H + rows * inputs_of(k) +
-                         2 * (rows * H + state) + 2 * rows * H + 2 * rows;
-    memset(c, 0, sizeof *c);
+    const size_t in = k->claimed == AFTERWARDS ? 768 : 16, rows = T * N, states = (rows + N) * H;
+    const struct {
+        double **of;
+        size_t count;
+    } part[] = {{&c->Wx, in * H}, {&c->Wh, H * H},  {&c->gamma, H},    {&c->x, rows * in},
+                {&c->h, states},  {&c->dh, states}, {&c->a, rows * H}, {&c->da, rows * H},
+                {&c->mean, rows}, {&c->rstd, rows}};
+    size_t i, count = 0;
+    for (i = 0; i < LAB_COUNT(part); i++) count += part[i].count;
     c->block = (nrm_real *)calloc(count, sizeof *c->block);
     if (!c->block) return -1;
-    c->Wx = c->block;
-    c->Wh = c->Wx + inputs_of(k) * H;
-    c->gamma = c->Wh + H * H;
-    c->x = c->gamma + H;
-    c->h = c->x + rows * inputs_of(k);
-    c->dh = c->h + rows * H + state;
-    c->a = c->dh + rows * H + state;
-    c->da = c->a + rows * H;
-    c->mean = c->da + rows * H; /* nrm_acc is double too */
-    c->rstd = c->mean + rows;
-    c->rnn.T = T;
-    c->rnn.N = N;
-    c->rnn.in = inputs_of(k);
-    c->rnn.H = H;
-    c->rnn.norm = k->norm;
-    c->rnn.activation = k->activation;
-    c->rnn.eps = EPS;
-    c->rnn.Wx = c->Wx;
-    c->rnn.Wh = c->Wh;
-    c->rnn.gamma = c->gamma;
+    for (i = 0, count = 0; i < LAB_COUNT(part); i++) {
+        *part[i].of = c->block + count;
+        count += part[i].count;
+    }
+    c->rnn =
+        (nrm_rnn){T, N, in, H, k->norm, k->activation, EPS, c->Wx, c->Wh, c->gamma, NULL, NULL};
     return 0;
 }
 
@@ -181,11 +162,11 @@ static int cell_make(cell *c, const setting *k, size_t T, size_t H)
 static void cell_fill(cell *c, const setting *k, uint64_t seed)
 {
     const double scale = k->scaled == BOTH ? k->rho : 1;
-    const size_t T = c->rnn.T, H = c->rnn.H;
+    const size_t T = c->rnn.T, H = c->rnn.H, in = c->rnn.in;
     size_t i;
     draw_normals(c->Wh, H * H, k->rho / sqrt((double)H), seed, 20);
-    draw_normals(c->Wx, inputs_of(k) * H, scale * k->input / sqrt((double)inputs_of(k)), seed, 21);
-    draw_normals(c->x, (k->when == ALWAYS ? T : 1) * N * inputs_of(k), 1, seed, 22);
+    draw_normals(c->Wx, in * H, scale * k->input / sqrt((double)in), seed, 21);
+    draw_normals(c->x, (k->when == ALWAYS ? T : 1) * N * in, 1, seed, 22);
     draw_normals(c->dh + T * N * H, N * H, 1, seed, 23); /* w, what the loss says of h[T] */
     for (i = 0; i < H; i++) c->gamma[i] = k->gain;
 }
@@ -196,16 +177,17 @@ static double thousandth(double v)
     return isfinite(v) ? floor(v * 1000 + 0.5) / 1000 : v;
 }
 
-/* Decades relative to the last state: at every tenth step back from it, and at the first state; at
-   every state for the arms that a claim holds to a limit at each. */
+/* Decades relative to the last state against the steps back from it: every tenth and the first
+   state; all for the arms that a claim holds to a limit at each. */
 static void note(lab_run *r, const double *decades, size_t T)
 {
     const int all = r->arm >= LAYER && r->arm < LAYER + SCALES;
     double farthest = 0;
-    size_t t;
-    for (t = 1; t <= T; t++) {
-        if (!(fabs(decades[t]) <= farthest)) farthest = fabs(decades[t]);
-        if (all || t == 1 || (T - t) % 10 == 0) lab_record(r, "decades", (double)t, decades[t]);
+    size_t back;
+    for (back = 0; back < T; back++) {
+        const double d = decades[T - back];
+        farthest = stats_larger(farthest, fabs(d));
+        if (all || back % 10 == 0 || back == T - 1) lab_record(r, "decades", (double)back, d);
     }
     lab_record(r, "farthest", 0, farthest);
 }
@@ -213,7 +195,7 @@ static void note(lab_run *r, const double *decades, size_t T)
 static int run(lab_run *r)
 {
     const setting *k = &settings[r->arm];
-    const size_t T = steps_of(r->quick), H = units_of(r->quick), state = N * H;
+    const size_t T = steps_of(r->quick), H = r->quick ? 64 : 768, state = N * H;
     double decades[STEPS_MAX + 1];
     size_t t;
     cell c;
@@ -229,7 +211,7 @@ static int run(lab_run *r)
     for (t = 0; t <= T; t++) decades[t] = thousandth(decades[t] - decades[T]);
     note(r, decades, T);
     predict(decades, k, T);
-    lab_record(r, "formula", 1, thousandth(decades[1]));
+    lab_record(r, "formula", 0, thousandth(decades[1]));
     free(c.block);
     if (rc < 0) fprintf(stderr, "20_recurrent_norm: %s\n", nrm_strerror(rc));
     return rc < 0 ? -1 : 0;
@@ -239,45 +221,18 @@ static int run(lab_run *r)
 
 static stats_summary gained(const lab_report *r, size_t a) /* from the last state to the first */
 {
-    return lab_summary(r, a, "decades", 1);
+    return lab_summary(r, a, "decades", LAB_LAST);
 }
 
 static double formula(const lab_report *r, size_t a)
 {
-    return lab_mean(r, a, "formula", 1);
-}
-
-/* The largest distance from 0 at any state, of any seed. */
-static double farthest(const lab_report *r, size_t a)
-{
-    return lab_summary(r, a, "farthest", 0).max;
-}
-
-/* The same of the mean over the seeds: for arms with records of every state. */
-static double farthest_mean(lab_report *r, size_t a)
-{
-    const lab_curve c = lab_over_seeds(r, a, "decades");
-    double most = 0;
-    size_t i;
-    for (i = 0; i < c.n; i++)
-        if (!(fabs(c.mean[i]) <= most)) most = fabs(c.mean[i]);
-    return most;
+    return lab_mean(r, a, "formula", 0);
 }
 
 /* The factor of one step that makes so many decades from the last state to the first. */
 static double per_step(const lab_report *r, double decades)
 {
     return pow(10, decades / (double)(steps_of(lab_quick(r)) - 1));
-}
-
-static double tolerance(const lab_report *r, size_t a)
-{
-    return 1 + 0.05 * fabs(formula(r, a));
-}
-
-static int as_predicted(const lab_report *r, size_t a)
-{
-    return fabs(gained(r, a).mean - formula(r, a)) <= tolerance(r, a);
 }
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
@@ -291,56 +246,46 @@ static const char grow[] =
 static const char pilots[] =
     "trial runs (seeds 0-2, 100-119; settings without input only): states freeze there";
 
-/* clang-format off */
-static const lab_claim claims[] = {
-    {"20a", "The plain cell explodes or vanishes at all three scales", ba, grow,
-     "more than ten decades from t = 500 to t = 1 in every seed", pilots, LAB_TRAINING,
-     LAB_SETTING},
-    {"20b", "With layer norm and s = 0.2648 the gradient stays within a factor of 10", ours, stable,
-     "at all three scales and every t, in every seed; partly: in the mean over the seeds", pilots,
-     LAB_TRAINING, LAB_SETTING},
-    {"20d", "With layer norm and an input of unit variance it stays within a factor of 10",
-     "ours, the limit of 20b for the usual input", stable,
-     "s = 1, γ = 1, every t, every seed. Added after the run", "the run itself", LAB_TRAINING,
-     LAB_NEWS},
-    {"20c", "The formula gives it to 1 decade + 5 %", ours, "no paper",
-     "mean over the seeds at t = 1, all settings but those marked as beyond it", pilots,
-     LAB_TRAINING, LAB_NEWS}};
-/* clang-format on */
-
-static void judge_cells(lab_report *r)
+static void judge_plain(lab_report *r, const lab_claim *c)
 {
-    double least = HUGE_VAL, most = 0, most_mean = 0;
-    stats_finding far[SCALES], near[SCALES];
+    stats_finding far[SCALES];
+    double least = HUGE_VAL;
     size_t i;
     for (i = 0; i < SCALES; i++) {
-        const stats_summary s = gained(r, PLAIN + i);
-        const lab_numbers decades = lab_all(r, PLAIN + i, "decades", 1);
-        least = stats_smaller(least, s.mean > 0 ? s.min : -s.max);
-        far[i] = s.mean > 0 ? lab_above(decades, 10) : lab_below(decades, -10);
-        most = stats_larger(most, farthest(r, LAYER + i));
-        near[i] = lab_below(lab_all(r, LAYER + i, "farthest", 0), 1);
-        most_mean = stats_larger(most_mean, farthest_mean(r, LAYER + i));
+        const lab_numbers gain = lab_map(lab_all(r, PLAIN + i, "decades", LAB_LAST), fabs);
+        far[i] = lab_above(gain, 10);
+        least = stats_smaller(least, lab_describe(gain).min);
     }
-    lab_verdict(r, lab_find(r, "20a"), stats_together(far, SCALES), "", "at least %.1f decades",
-                least);
-    lab_verdict(r, lab_find(r, "20b"), stats_together(near, SCALES), "",
-                "at most a factor of %.1f (mean of the seeds: %.1f)", pow(10, most),
-                pow(10, most_mean));
-    lab_verdict(r, lab_find(r, "20d"), lab_below(lab_all(r, LOUD, "farthest", 0), 1), "",
-                "up to %.1f decades; at t = 1 %.1f", farthest(r, LOUD), gained(r, LOUD).mean);
+    lab_verdict(r, c, stats_together(far, SCALES), "", "at least %.1f decades", least);
 }
 
-static void judge_formula(lab_report *r)
+static void judge_layer(lab_report *r, const lab_claim *c)
+{
+    stats_finding near[SCALES];
+    double most = 0, most_mean = 0;
+    size_t a, i;
+    for (a = 0; a < SCALES; a++) {
+        const lab_curve mean = lab_over_seeds(r, LAYER + a, "decades");
+        near[a] = lab_below(lab_all(r, LAYER + a, "farthest", 0), 1);
+        most = stats_larger(most, lab_largest(r, LAYER + a, "farthest"));
+        for (i = 0; i < mean.n; i++) most_mean = stats_larger(most_mean, fabs(mean.mean[i]));
+    }
+    lab_verdict(r, c, stats_together(near, SCALES), "",
+                "at most a factor of %.1f (mean of the seeds: %.1f)", pow(10, most),
+                pow(10, most_mean));
+}
+
+static void judge_formula(lab_report *r, const lab_claim *c)
 {
     stats_finding part[ARMS];
     size_t a, right = 0, claimed = 0;
     for (a = 0; a < ARMS; a++) {
+        const double tolerance = 1 + 0.05 * fabs(formula(r, a));
         if (settings[a].claimed != CLAIMED) continue;
-        part[claimed++] = lab_within(lab_all(r, a, "decades", 1), formula(r, a), tolerance(r, a));
-        right += (size_t)as_predicted(r, a);
+        part[claimed++] = lab_within(lab_all(r, a, "decades", LAB_LAST), formula(r, a), tolerance);
+        right += fabs(gained(r, a).mean - formula(r, a)) <= tolerance;
     }
-    lab_verdict(r, lab_find(r, "20c"), stats_together(part, claimed),
+    lab_verdict(r, c, stats_together(part, claimed),
                 lab_format(r,
                            "loud input with gain 3.377: %.1f decades, formula %.1f; with 768 "
                            "inputs, afterwards, %.1f",
@@ -348,6 +293,25 @@ static void judge_formula(lab_report *r)
                            gained(r, ARMS - 1).mean),
                 "in %zu of %zu settings", right, claimed);
 }
+
+/* clang-format off */
+static const lab_claim claims[] = {
+    {"20a", "The plain cell explodes or vanishes at all three scales", ba, grow,
+     "more than ten decades from t = 500 to t = 1 in every seed", pilots, LAB_TRAINING,
+     LAB_SETTING, .judge = judge_plain},
+    {"20b", "With layer norm and s = 0.2648 the gradient stays within a factor of 10", ours, stable,
+     "at all three scales and every t, in every seed; partly: in the mean over the seeds", pilots,
+     LAB_TRAINING, LAB_SETTING, .judge = judge_layer},
+    {"20d", "With layer norm and an input of unit variance it stays within a factor of 10",
+     "ours, the limit of 20b for the usual input", stable,
+     "s = 1, γ = 1, every t, every seed. Added after the run", "the run itself", LAB_TRAINING,
+     LAB_NEWS, LAB_PARTS({LAB_BELOW, LOUD, .series = "farthest", .limit = 1},
+                         {.a = LOUD, .series = "decades", .at = LAB_LAST}),
+     .say = "up to #1[max %.1f] decades; at t = 1 #2[%.1f]"},
+    {"20c", "The formula gives it to 1 decade + 5 %", ours, "no paper",
+     "mean over the seeds at t = 1, all settings but those marked as beyond it", pilots,
+     LAB_TRAINING, LAB_NEWS, .judge = judge_formula}};
+/* clang-format on */
 
 /* What is exact: powers of two on all weights change no bit, but for ε; known values of E. */
 static void check(lab_report *r)
@@ -357,8 +321,8 @@ static void check(lab_report *r)
     size_t s, i;
     for (s = 0; s < lab_seeds(r, LAYER); s++)
         for (i = 0; i < SCALES; i++)
-            most = stats_larger(most, fabs(lab_at(r, LAYER + i, s, "decades", 1) -
-                                           lab_at(r, LAYER + 1, s, "decades", 1)));
+            most = stats_larger(most, fabs(lab_at(r, LAYER + i, s, "decades", LAB_LAST) -
+                                           lab_at(r, LAYER + 1, s, "decades", LAB_LAST)));
     lab_check(r, most < 0.0025, "layer norm does not see the scale of all weights, but for ε",
               "three scales agree to %.3f decades", most);
     lab_check(r, fabs(tanh_1.square - 0.3943) < 1e-4 && fabs(tanh_1.slope - 0.4644) < 1e-4,
@@ -379,60 +343,6 @@ static void print_results(const lab_report *r)
 
 /* ---- figure ---------------------------------------------------------------------------------- */
 
-/* A curve of decades as factors, against the steps back from the last state. */
-static void add_factors(plot_panel *p, const char *name, const double *t, const double *decades,
-                        size_t n, size_t T, plot_style style)
-{
-    double back[STEPS_MAX], factor[STEPS_MAX];
-    size_t i;
-    for (i = 0; i < n && i < STEPS_MAX; i++) {
-        back[i] = (double)T - t[i];
-        factor[i] = pow(10, decades[i]);
-    }
-    plot_line(p, name, back, factor, n, style);
-}
-
-/* The curves from panel->arm to panel->other: means, of some the seeds before. */
-static void draw_curves(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    enum { MEANS, SEEDS, GREY_SEEDS };
-    static const struct curve {
-        size_t arm, level, levels; /* 0 levels: ink */
-        int dash, what;
-        const char *name;
-    } curves[] = {{PLAIN, 0, 3, PLOT_DASHED, MEANS, "plain, ρ = 0.5"},
-                  {PLAIN + 1, 1, 3, PLOT_SOLID, MEANS, "plain, ρ = 1"},
-                  {PLAIN + 2, 2, 3, PLOT_DASHDOT, MEANS, "plain, ρ = 2"},
-                  {LAYER, 0, 0, PLOT_SOLID, MEANS, "layer norm, all ρ"},
-                  {LAYER + 1, 0, 0, PLOT_SOLID, MEANS, "layer norm, all ρ"},
-                  {LAYER + 2, 0, 0, PLOT_SOLID, MEANS, "layer norm, all ρ"},
-                  {LAYER, 0, 3, PLOT_DASHED, GREY_SEEDS, "mean, ρ = 0.5"},
-                  {LAYER + 1, 1, 3, PLOT_SOLID, MEANS, "mean, ρ = 1"},
-                  {LAYER + 2, 2, 3, PLOT_DASHDOT, MEANS, "mean, ρ = 2"},
-                  {SILENT, 0, 4, PLOT_SOLID, MEANS, "no input"},
-                  {ONLY_WH_2, 1, 4, PLOT_DASHDOT, MEANS, "only W_{h} scaled, ρ = 2"},
-                  {ONLY_WH_05, 2, 4, PLOT_DASHED, MEANS, "only W_{h} scaled, ρ = 0.5"},
-                  {LOUD, 3, 4, PLOT_SOLID, MEANS, "loud input"},
-                  {LOUD_GAIN, 0, 3, PLOT_DASHED, SEEDS, "loud input, γ = 3.377"},
-                  {SILENT_RELU, 1, 3, PLOT_SOLID, SEEDS, "no input, ReLU"},
-                  {SILENT_GAIN, 2, 3, PLOT_DASHDOT, SEEDS, "no input, γ = 0.1"}};
-    const size_t T = steps_of(lab_quick(r));
-    size_t i, s;
-    if (panel->value > 0) plot_span_y(p, 0.1, 10, (plot_style){PLOT_LIGHT, .alpha = 0.35});
-    for (i = panel->arm; i <= panel->other; i++) {
-        const struct curve *c = &curves[i];
-        const lab_curve mean = lab_over_seeds(r, c->arm, "decades");
-        const plot_style style = {c->levels ? lab_level(c->level, c->levels) : PLOT_INK,
-                                  .dash = c->dash};
-        for (s = 0; s < lab_seeds(r, c->arm) && c->what; s++) {
-            const lab_series one = lab_get(r, c->arm, s, "decades");
-            add_factors(p, NULL, one.x, one.y, one.n, T,
-                        plot_thin(c->what == SEEDS ? style.color : PLOT_GREY));
-        }
-        add_factors(p, c->name, mean.x, mean.mean, mean.n, T, style);
-    }
-}
-
 /* Factors of a step: the formula's and the measured ones. */
 static void draw_formula(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
@@ -445,10 +355,8 @@ static void draw_formula(lab_report *r, plot_panel *p, const lab_panel *panel)
     plot_line(p, NULL, panel->axes.x_range, panel->axes.x_range, 2, plot_dotted(PLOT_GREY));
     for (group = 0; group < 4; group++) {
         for (a = 0, n = 0; a < ARMS; a++) {
-            const int own = settings[a].claimed == CLAIMED  ? settings[a].norm == NRM_LAYER_NORM
-                            : settings[a].claimed == BEYOND ? 2
-                                                            : 3;
-            if (group != own) continue;
+            const setting *k = &settings[a];
+            if (group != (k->claimed ? 1 + k->claimed : k->norm == NRM_LAYER_NORM)) continue;
             x[n] = per_step(r, formula(r, a));
             y[n++] = per_step(r, gained(r, a).mean);
         }
@@ -456,64 +364,50 @@ static void draw_formula(lab_report *r, plot_panel *p, const lab_panel *panel)
     }
 }
 
-/* Rounded, and not to -0. */
-static double tenth(double v)
-{
-    return fabs(v) < 0.05 ? 0 : v;
-}
-
-static void draw_table(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    enum { ROWS = 2 * SCALES + 1, COLUMNS = 4 };
-    const char *cells[ROWS * COLUMNS] = {"cell", "formula", "mean", "min to max"};
-    size_t i;
-    (void)panel;
-    for (i = 1; i < ROWS; i++) {
-        const size_t a = PLAIN + i - 1;
-        const stats_summary s = gained(r, a);
-        cells[i * COLUMNS] = arms[a].name;
-        cells[i * COLUMNS + 1] = lab_format(r, "%.1f", tenth(formula(r, a)));
-        cells[i * COLUMNS + 2] = lab_format(r, "%.1f", tenth(s.mean));
-        cells[i * COLUMNS + 3] = lab_format(r, "%.1f to %.1f", s.min, s.max);
-    }
-    plot_table(p, cells, ROWS, COLUMNS, "lrrr");
-}
-
 /* clang-format off */
-/* Both kinds of panel: with decades up to a hundred and more, or about a factor of 10. */
-#define GRADIENT(right, down, title, ...)                                                          \
+#define BACK(right, down, title, ...)                                                              \
     .axes = {.row = down, .col = right, .heading = title, .x = "steps back from the last state",   \
-             .x_range = {0, quick ? 60 : STEPS_MAX}, .y = "|∂L/∂h_{t}|, last state: 1",            \
-             .y_scale = PLOT_LOG10, __VA_ARGS__}, .draw = draw_curves
-#define WIDE .y_ticks = quick ? NULL : at, .y_names = label, .y_count = LAB_COUNT(at)
-#define FACTOR .x_range = {0.3, 1.5}, .y_range = {0.3, 1.5}
+             .y = "log_{10} |∂L/∂h_{t}|, last state: 0", __VA_ARGS__}
+#define MEAN(arm, name, level, levels, how)                                                        \
+    {arm, "decades", name, {lab_level(level, levels), .dash = how}, LAB_MEAN}
+#define SEEDS(arm, color) {arm, "decades", "", plot_thin(color), LAB_EACH_SEED}
+#define FACTOR_10 .under = {{LAB_HLINE, .y = 1, .text = "a factor of 10"},                         \
+                            {LAB_HLINE, .y = -1, .text = ""}}
+
 static int report(lab_report *r)
 {
-    static const double at[] = {1e-150, 1e-100, 1e-50, 1, 1e25, 1e50};
-    static const char *const label[] = {"10^{-150}", "10^{-100}", "10^{-50}", "1", "10^{25}",
-                                        "10^{50}"};
-    const int quick = lab_quick(r);
     const lab_page page = {"Layer norm carries a gradient over 500 steps where the input is weak",
-                           .height = 1780};
+                           .height = 1560, .heights = {1, 1, 0.8}};
     const lab_panel panels[] = {
-        {GRADIENT(0, 0, "plain, and with layer norm", WIDE, .legend = PLOT_LEGEND_BOTTOM_LEFT),
-         .other = 5},
-        {GRADIENT(1, 0, "layer norm alone: seeds (thin), means", .y_range = {0.003, 30},
-                  .legend = PLOT_LEGEND_BOTTOM_LEFT), .arm = 6, .other = 8, .value = 1,
-         .mark = {{LAB_NOTE_IN, 0.03, 0.8, "a factor of 10", PLOT_LEFT, PLOT_GREY}}},
-        {GRADIENT(0, 1, "layer norm, where it is not neutral", WIDE, /* room for the legend */
-                  .y_range = {quick ? 0 : 1e-175, quick ? 0 : 1e30},
-                  .legend = quick ? PLOT_LEGEND_AUTO : PLOT_LEGEND_BOTTOM_LEFT),
-         .arm = 9, .other = 12},
-        {GRADIENT(1, 1, "neutral by the formula: seeds (thin), means",
-                  .legend = PLOT_LEGEND_TOP_LEFT), .arm = 13, .other = 15, .value = 1},
-        {.axes = {.row = 2, .heading = "the factor of one step, all settings",
-                  .x = "by the formula", .y = "measured", FACTOR,
-                  .legend = PLOT_LEGEND_BOTTOM_RIGHT}, .draw = draw_formula},
-        {.axes = {.row = 2, .col = 1, .heading = "decades gained on the way back to t = 1"},
-         .draw = draw_table}};
-    judge_cells(r);
-    judge_formula(r);
+        {BACK(0, 0, "plain, and with layer norm", .legend = PLOT_LEGEND_BOTTOM_LEFT),
+         .line = {MEAN(PLAIN, "plain, ρ = 0.5", 0, 3, PLOT_DASHED),
+                  MEAN(PLAIN + 1, "plain, ρ = 1", 1, 3, PLOT_SOLID),
+                  MEAN(PLAIN + 2, "plain, ρ = 2", 2, 3, PLOT_DASHDOT),
+                  {LAYER, "decades", "layer norm, all ρ", {PLOT_INK}, LAB_MEAN, LAYER + 2}}},
+        {BACK(1, 0, "layer norm alone: seeds (thin), means", .y_range = {-2.5, 1.5},
+              .legend = PLOT_LEGEND_BOTTOM_LEFT), FACTOR_10,
+         .line = {SEEDS(LAYER, PLOT_GREY),
+                  MEAN(LAYER, "mean, ρ = 0.5", 0, 3, PLOT_DASHED),
+                  MEAN(LAYER + 1, "mean, ρ = 1", 1, 3, PLOT_SOLID),
+                  MEAN(LAYER + 2, "mean, ρ = 2", 2, 3, PLOT_DASHDOT)}},
+        {BACK(0, 1, "layer norm, where it is not neutral", .y_range = {-200, 30},
+              .legend = PLOT_LEGEND_BOTTOM_LEFT),
+         .line = {MEAN(SILENT, "no input", 0, 4, PLOT_SOLID),
+                  MEAN(ONLY_WH_2, "only W_{h} scaled, ρ = 2", 1, 4, PLOT_DASHDOT),
+                  MEAN(ONLY_WH_05, "only W_{h} scaled, ρ = 0.5", 2, 4, PLOT_DASHED),
+                  MEAN(LOUD, "loud input", 3, 4, PLOT_SOLID)}},
+        {BACK(1, 1, "neutral by the formula: seeds (thin), means",
+              .legend = PLOT_LEGEND_TOP_LEFT), FACTOR_10,
+         .line = {SEEDS(LOUD_GAIN, lab_level(0, 3)), SEEDS(SILENT_RELU, lab_level(1, 3)),
+                  SEEDS(SILENT_GAIN, lab_level(2, 3)),
+                  MEAN(LOUD_GAIN, "loud input, γ = 3.377", 0, 3, PLOT_DASHED),
+                  MEAN(SILENT_RELU, "no input, ReLU", 1, 3, PLOT_SOLID),
+                  MEAN(SILENT_GAIN, "no input, γ = 0.1", 2, 3, PLOT_DASHDOT)}},
+        {.axes = {.row = 2, .cols = 2, .heading = "the factor of one step, all settings",
+                  .x = "by the formula", .y = "measured", .x_range = {0.3, 1.5},
+                  .y_range = {0.3, 1.5}, .legend = PLOT_LEGEND_BOTTOM_RIGHT},
+         .draw = draw_formula}};
+    lab_judge(r);
     check(r);
     print_results(r);
     return lab_draw(r, &page, panels, LAB_COUNT(panels));
@@ -522,6 +416,6 @@ static int report(lab_report *r)
 
 LAB_PROGRAM("20_recurrent_norm", "How far back does the gradient of a recurrent layer reach?",
             "768 tanh units, 500 steps, 8 sequences, loss on the last state, random weights: "
-            "W_{h} ~ N(0, ρ²/H), W_{x} ~ N(0, ρ²s²/16). In a, b and the table: weak input at "
+            "W_{h} ~ N(0, ρ²/H), W_{x} ~ N(0, ρ²s²/16). In a and b: weak input at "
             "every step, s = 0.2648, and γ = 1. Geometric means",
-            .revision = 1)
+            .revision = 2)

@@ -16,31 +16,38 @@ enum { BINS = 200, SHOWN = 24, FRACTIONS = 50, WATCHED = 3 };
 
 /* R27 and R9he are residual networks, all others plain: H and P with He's weights, G and M with
    Glorot's, 5 to 50 with He's. n is none, b batch norm, l layer norm. */
+enum { GRADIENTS = 1, CHANNELS = 2, MIDDLE = 4, STEP = 8, ALL = 15 }; /* what is measured */
+
 /* clang-format off */
-enum { RN, RB, HN, HB, PN, PB, PL, GN, GB, MN, MB, D5N, D5B, D5L, D10N, D10B, D10L, D50N, D50B,
-       D50L, ARMS };
+enum { RN, RB, PN, PB, HN, PL, GN, GB, MN, MB, D5N, D5B, D5L, D10N, D10B, D10L, D50N, D50B, D50L,
+       ARMS };
 
-#define SHAPES(kind, he, depth)                                                                    \
-    {kind, NRM_NO_NORM, he, depth, 0, 0}, {kind, NRM_BATCH_NORM, he, depth, 0, 0}
-#define WITH_LAYER(depth)                                                                          \
-    SHAPES(DEEP_PLAIN, 1, depth), {DEEP_PLAIN, NRM_LAYER_NORM, 1, depth, 0, 0}
-static const deep_spec shapes[ARMS] = {
-    SHAPES(DEEP_RESIDUAL, 0, 27), SHAPES(DEEP_RESIDUAL, 1, 9), WITH_LAYER(20),
-    SHAPES(DEEP_PLAIN, 0, 20), SHAPES(DEEP_PLAIN, 0, 13), WITH_LAYER(5), WITH_LAYER(10),
-    WITH_LAYER(50)};
+#define ONE(kind, norm, he, depth, what) {{DEEP_##kind, NRM_##norm##_NORM, he, depth}, what}
+#define TWO(kind, he, depth, what)                                                                 \
+    ONE(kind, NO, he, depth, what), ONE(kind, BATCH, he, depth, what)
+#define THREE(depth) TWO(PLAIN, 1, depth, GRADIENTS), ONE(PLAIN, LAYER, 1, depth, GRADIENTS)
+static const struct {
+    deep_spec net;
+    unsigned what;
+} shapes[ARMS] = {
+    TWO(RESIDUAL, 0, 27, ALL), TWO(PLAIN, 1, 20, ALL), ONE(RESIDUAL, NO, 1, 9, STEP),
+    ONE(PLAIN, LAYER, 1, 20, GRADIENTS), ONE(PLAIN, NO, 0, 20, GRADIENTS | CHANNELS),
+    ONE(PLAIN, BATCH, 0, 20, GRADIENTS), TWO(PLAIN, 0, 13, MIDDLE), THREE(5), THREE(10), THREE(50)};
 
-#define TWO(id, name, seconds, seeds)                                                              \
-    {id "n", name ", no norm", seconds, seeds}, {id "b", name ", batch norm", seconds, seeds}
-#define THREE(id, name) TWO(id, name, 0.1, 0), {id "l", name ", layer norm", 0.1, 0}
+#define DEEP(id, name)                                                                             \
+    {id "n", name ", no norm", 0.1}, {id "b", name ", batch norm", 0.1},                           \
+        {id "l", name ", layer norm", 0.1}
 static const lab_arm arms[ARMS] = {
-    TWO("R", "R27", 1.5, 20), TWO("H", "R9he", 0.6, 0), TWO("P", "P20", 1, 20),
-    {"Pl", "P20, layer norm", 0.1, 0}, TWO("G", "P20g", 0.1, 0), TWO("M", "M13", 0.1, 0),
-    THREE("5", "5 layers"), THREE("10", "10 layers"), THREE("50", "50 layers")};
+    {"Rn", "R27, no norm", 1.5, 20}, {"Rb", "R27, batch norm", 1.5, 20},
+    {"Pn", "P20, no norm", 1, 20}, {"Pb", "P20, batch norm", 1, 20}, {"Hn", "R9he, no norm", 0.6},
+    {"Pl", "P20, layer norm", 0.1}, {"Gn", "P20g, no norm", 0.1}, {"Gb", "P20g, batch norm", 0.1},
+    {"Mn", "M13, no norm", 0.1}, {"Mb", "M13, batch norm", 0.1}, DEEP("5", "5 layers"),
+    DEEP("10", "10 layers"), DEEP("50", "50 layers")};
 /* clang-format on */
 
 static plot_style look_of(size_t arm)
 {
-    const int norm = shapes[arm].norm;
+    const int norm = shapes[arm].net.norm;
     if (arm == GN) return plot_dashdot(PLOT_GREY);
     return lab_style(norm == NRM_NO_NORM ? "none" : norm == NRM_BATCH_NORM ? "batch" : "layer");
 }
@@ -58,16 +65,16 @@ static int look(deep_net *net, const training_order *batch, double *loss)
 /* ---- what is measured ------------------------------------------------------------------------ */
 
 /* Mean and biased variance of each column of a [BATCH][width]. */
-static void moments(const nrm_real *a, size_t rows, size_t width, double *mean, double *variance)
+static void moments(const nrm_real *a, size_t width, double *mean, double *variance)
 {
     size_t c, i;
     for (c = 0; c < width; c++) {
         double sum = 0, squares = 0;
-        for (i = 0; i < rows; i++) sum += a[i * width + c];
-        mean[c] = sum / (double)rows;
-        for (i = 0; i < rows; i++)
+        for (i = 0; i < BATCH; i++) sum += a[i * width + c];
+        mean[c] = sum / BATCH;
+        for (i = 0; i < BATCH; i++)
             squares += (a[i * width + c] - mean[c]) * (a[i * width + c] - mean[c]);
-        variance[c] = squares / (double)rows;
+        variance[c] = squares / BATCH;
     }
 }
 
@@ -78,7 +85,7 @@ static double log10_or_nan(double value)
 
 /* log10 of mean |channel mean| and of the mean channel deviation of each block; and how far the
    channels scatter: standard deviations of log10 over channels. */
-static void record_depth(lab_run *run, const deep_net *s, size_t rows)
+static void record_channels(lab_run *run, const deep_net *s)
 {
     double mean[WIDTH_MAX], variance[WIDTH_MAX], log_mean[WIDTH_MAX], log_sd[WIDTH_MAX];
     size_t k, c, width;
@@ -86,7 +93,7 @@ static void record_depth(lab_run *run, const deep_net *s, size_t rows)
         const nrm_real *h = deep_output(s, k, &width);
         double means = 0, sds = 0;
         size_t n = 0;
-        moments(h, rows, width, mean, variance);
+        moments(h, width, mean, variance);
         for (c = 0; c < width; c++) {
             means += fabs(mean[c]) / (double)width;
             sds += sqrt(variance[c]) / (double)width;
@@ -94,10 +101,11 @@ static void record_depth(lab_run *run, const deep_net *s, size_t rows)
             log_mean[n] = log10(fabs(mean[c]));
             log_sd[n++] = 0.5 * log10(variance[c]);
         }
-        lab_record(run, "m", (double)k, lab_round(log10_or_nan(means), 5));
         lab_record(run, "s", (double)k, lab_round(log10_or_nan(sds), 5));
-        lab_record(run, "mc", (double)k, lab_round(stats_describe(log_mean, n).sd, 3));
         lab_record(run, "sc", (double)k, lab_round(stats_describe(log_sd, n).sd, 3));
+        if (run->arm > RB) continue; /* means are shown of R27 */
+        lab_record(run, "m", (double)k, lab_round(log10_or_nan(means), 5));
+        lab_record(run, "mc", (double)k, lab_round(stats_describe(log_mean, n).sd, 3));
     }
 }
 
@@ -107,21 +115,8 @@ static void record_gradients(lab_run *run, const deep_net *s)
     size_t l, n;
     for (l = 0; l < s->layers; l++) {
         const nrm_real *g = deep_weight_gradient(s, l, &n);
-        const double squares = training_squares(g, n);
-        lab_record(run, "g", (double)(l + 1), lab_round(0.5 * log10_or_nan(squares), 5));
+        lab_record(run, "g", (double)(l + 1), lab_round(training_log_length(g, n), 5));
     }
-}
-
-/* What fills a picture comes from the first seed, and of four arms, or of the residual two. */
-static int is_shown(const lab_run *run)
-{
-    const size_t a = run->arm;
-    return run->seed % 10 == 1 && (a == RN || a == RB || a == PN || a == PB);
-}
-
-static int is_shown_residual(const lab_run *run)
-{
-    return is_shown(run) && run->arm <= RB;
 }
 
 /* The layer in the middle: of 56 the 28th, of 21 the 11th. */
@@ -137,57 +132,58 @@ static void record_middle(lab_run *run, const deep_net *s)
     lab_record(run, "log_sd", (double)l, log10_or_nan(d.sd));
     lab_record(run, "max", (double)l, largest / d.sd);
     lab_record(run, "kurt", (double)l, d.kurtosis + 3);
-    if (!is_shown(run) || !(largest > 0)) return;
+    if (!run->first || run->arm > PN || !(largest > 0)) return;
     for (i = 0; i <= BINS; i++) edges[i] = largest * (2.0 * (double)i / BINS - 1);
     (void)stats_histogram(g, n, edges, BINS, density);
-    lab_record(run, "largest", 0, largest);
-    lab_record(run, "numbers", 0, (double)n);
-    for (i = 0; i < BINS; i++) /* counts: whole numbers are short */
-        lab_record(run, "hist", (double)i,
-                   floor(density[i] * 2 * largest / BINS * (double)n + 0.5));
+    for (i = 0; i < BINS; i++) { /* counts: whole numbers are short */
+        const double count = density[i] * 2 * largest / BINS * (double)n;
+        lab_record(run, "hist", edges[i], floor(count + 0.5));
+    }
 }
 
 /* How many classes it takes to cover 80 % of the batch, by what the network predicts. */
-static double classes_for_80(const nrm_real *prob, size_t rows, double *first_share)
+static double classes_for_80(const nrm_real *prob, double *first_share)
 {
     double count[CLASSES] = {0}, covered = 0;
     size_t i, c, used;
-    for (i = 0; i < rows; i++) {
+    for (i = 0; i < BATCH; i++) {
         size_t best = 0;
         for (c = 1; c < CLASSES; c++)
             if (prob[i * CLASSES + c] > prob[i * CLASSES + best]) best = c;
         count[best] += 1;
     }
     stats_sort(count, CLASSES);
-    *first_share = count[CLASSES - 1] / (double)rows;
-    for (used = 0; used < CLASSES && covered < 0.8 * (double)rows; used++)
+    *first_share = count[CLASSES - 1] / BATCH;
+    for (used = 0; used < CLASSES && covered < 0.8 * BATCH; used++)
         covered += count[CLASSES - 1 - used];
     return (double)used;
 }
 
 /* dL/dlogits times the batch size: probability minus 1 for the right class. */
+static double output_gradient(const deep_net *s, const training_order *batch, size_t i, size_t c)
+{
+    return deep_prob(s)[i * CLASSES + c] - (batch->labels[i] == (int)c ? 1 : 0);
+}
+
 static void record_outputs(lab_run *run, const deep_net *s, const training_order *batch)
 {
-    const nrm_real *prob = deep_prob(s);
     double mean[CLASSES] = {0}, largest = 0, first_share;
-    const double used = classes_for_80(prob, batch->count, &first_share);
-    size_t i, c;
+    size_t i, c, label, count = 0;
+    lab_record(run, "classes", 0, classes_for_80(deep_prob(s), &first_share));
+    if (run->arm > RB) return;
     for (c = 0; c < CLASSES; c++) {
-        for (i = 0; i < batch->count; i++) {
-            const double d = prob[i * CLASSES + c] - (batch->labels[i] == (int)c ? 1 : 0);
-            mean[c] += d / (double)batch->count;
-            if (is_shown_residual(run))
-                lab_record_as(run, (double)i, floor(d * 1000 + 0.5) / 1000, "o%u", (unsigned)c);
-        }
-        largest = mean[c] > largest ? mean[c] : largest;
+        for (i = 0; i < BATCH; i++) mean[c] += output_gradient(s, batch, i, c) / BATCH;
+        largest = stats_larger(largest, mean[c]);
     }
-    for (i = 0; i < batch->count && is_shown_residual(run); i++)
-        lab_record(run, "label", (double)i, batch->labels[i]);
-    for (c = 0; c < CLASSES && run->arm <= RB; c++)
-        lab_record(run, "push", (double)c, lab_round(mean[c], 3));
     lab_record(run, "push_max", 0, largest);
-    lab_record(run, "classes", 0, used);
     lab_record(run, "share", 0, first_share);
+    for (c = 0; c < CLASSES && run->first; c++)
+        lab_record(run, "push", (double)c, lab_round(mean[c], 3));
+    for (label = 0; label < CLASSES && run->first; label++) /* a row for each example */
+        for (i = 0; i < BATCH; i++)
+            for (c = 0; c < CLASSES && batch->labels[i] == (int)label; c++)
+                lab_record(run, "outputs", (double)count++,
+                           floor(output_gradient(s, batch, i, c) * 1000 + 0.5) / 1000);
 }
 
 /* ---- one step, from 0 to 100 % --------------------------------------------------------------- */
@@ -195,27 +191,26 @@ static void record_outputs(lab_run *run, const deep_net *s, const training_order
 /* Blocks 1, 13 and 27 of R27; the first, the middle and the last of the others. */
 static size_t watched(const deep_spec *shape, int which)
 {
-    if (which == 0) return 1;
-    return which == 2 ? shape->depth : shape->depth / 2 + (shape->depth == 9 ? 1 : 0);
+    return which == 0 ? 1 : shape->depth * (size_t)which / 2;
 }
 
-static void record_fraction(lab_run *run, const deep_net *s, size_t rows, size_t percent)
+static void record_fraction(lab_run *run, const deep_net *s, size_t percent)
 {
     double mean[WIDTH_MAX], variance[WIDTH_MAX];
     int w;
     for (w = 0; w < WATCHED; w++) {
-        const size_t k = watched(&s->spec, w);
         size_t width, c;
-        const nrm_real *h = deep_output(s, k, &width);
+        const nrm_real *h = deep_output(s, watched(&s->spec, w), &width);
         double most = 0;
-        moments(h, rows, width, mean, variance);
+        moments(h, width, mean, variance);
         for (c = 0; c < width; c++) most = stats_larger(most, variance[c]);
-        if (percent % 4 == 0)
+        if (percent % 4 == 0 && (run->arm <= PB || percent == 100))
             lab_record_as(run, (double)percent, lab_round(log10_or_nan(most), 5), "most%d", w);
-        if (!is_shown_residual(run) || (run->arm == RB && w < 2)) continue;
-        for (c = 0; c < SHOWN; c++)
-            lab_record_as(run, (double)c, lab_round(variance[c], 3), "v%d/%lu", w,
-                          (unsigned long)percent);
+        if (!run->first || run->arm > RB || w < (run->arm == RN ? 1 : 2)) continue;
+        for (c = 0; c < SHOWN; c++) { /* a row for each part of the step */
+            const double place = (double)(percent / 2 * SHOWN + c);
+            lab_record_as(run, place, lab_round(variance[c], 3), "v%d", w);
+        }
     }
 }
 
@@ -224,8 +219,8 @@ static int record_step(lab_run *run, deep_net *s, const training_order *batch)
     const size_t bytes = s->n_params * sizeof *s->params;
     nrm_real *start = (nrm_real *)malloc(2 * bytes), *g = start ? start + s->n_params : NULL;
     size_t i, f;
-    int failed = start == NULL;
-    if (failed) return -1;
+    int failed = 0;
+    if (!start) return -1;
     memcpy(start, s->params, bytes);
     memcpy(g, s->grads, bytes);
     for (f = 0; f <= FRACTIONS && !failed; f += run->quick ? 10 : 1) {
@@ -233,11 +228,10 @@ static int record_step(lab_run *run, deep_net *s, const training_order *batch)
         double loss;
         for (i = 0; i < s->n_params; i++) s->params[i] = start[i] - part * g[i];
         failed = look(s, batch, &loss);
-        if (f % 2 == 0) lab_record(run, "loss", 100.0 * (double)f / FRACTIONS, lab_round(loss, 4));
-        record_fraction(run, s, batch->count, 100 * f / FRACTIONS);
-        lab_progress(run, (double)f / FRACTIONS);
+        if (f % 2 == 0 && run->arm <= PN)
+            lab_record(run, "loss", 100.0 * (double)f / FRACTIONS, lab_round(loss, 4));
+        record_fraction(run, s, 100 * f / FRACTIONS);
     }
-    memcpy(s->params, start, bytes);
     free(start);
     return failed;
 }
@@ -248,20 +242,20 @@ LAB_SET(images, IMAGES, DATASET_STD);
 
 static int run(lab_run *r)
 {
+    const unsigned what = shapes[r->arm].what;
     training_order batch;
     deep_net s;
     double loss;
     int failed = training_order_start(&batch, images.n, BATCH, DATASET_PIXELS, r->seed);
     if (failed || training_next(&batch, &images) != BATCH ||
-        deep_make(&s, &shapes[r->arm], r->seed))
+        deep_make(&s, &shapes[r->arm].net, r->seed))
         return -1;
     failed = look(&s, &batch, &loss);
-    lab_record(r, "first_loss", 0, loss);
-    if (r->arm <= GB) record_depth(r, &s, batch.count);
-    record_gradients(r, &s);
-    record_outputs(r, &s, &batch);
-    record_middle(r, &s);
-    if (r->arm <= PB) failed = failed || record_step(r, &s, &batch);
+    if (what & CHANNELS) record_channels(r, &s);
+    if (what & GRADIENTS) record_gradients(r, &s);
+    if (what & MIDDLE) record_outputs(r, &s, &batch);
+    if (what & MIDDLE) record_middle(r, &s);
+    if (what & STEP) failed = failed || record_step(r, &s, &batch);
     deep_free(&s);
     training_order_free(&batch);
     return failed;
@@ -280,7 +274,7 @@ static void judge_tails(lab_report *r, const lab_claim *c)
 /* Of log10 of the channels' deviation, over the second half of the blocks. */
 static double growth(const lab_report *r, size_t arm, size_t seed)
 {
-    const double depth = (double)shapes[arm].depth;
+    const double depth = (double)shapes[arm].net.depth;
     return lab_slope(r, arm, seed, "s", floor(depth / 2) + 1, depth, 0);
 }
 
@@ -294,7 +288,7 @@ static double explosion(const lab_report *r, size_t arm, size_t seed)
    over layers 2 .. depth (layer 1 has more inputs than the others). */
 static double factor_of(const lab_report *r, size_t arm, size_t seed)
 {
-    return pow(10, -lab_slope(r, arm, seed, "g", 2, (double)shapes[arm].depth, 0));
+    return pow(10, -lab_slope(r, arm, seed, "g", 2, (double)shapes[arm].net.depth, 0));
 }
 
 static double theory_factor(void)
@@ -309,15 +303,9 @@ static double change(const lab_report *r, size_t arm, size_t seed)
     return g.y[1] - g.y[g.n - 2];
 }
 
-static void judge_spread(lab_report *r, const lab_claim *c)
+static double distance(const lab_report *r, size_t arm, size_t seed)
 {
-    const lab_numbers none = lab_each(r, c->a, change), batch = lab_each(r, c->b, change);
-    const lab_numbers a = lab_map(batch, fabs), b = lab_map(none, fabs);
-    lab_verdict(r, c, lab_less(a, b, 1), "",
-                "layer 2 has %.2g times the gradient of layer %.0f with batch norm, %.2g times "
-                "without; |log10| %s with, %s without",
-                pow(10, lab_average(batch)), c->at, pow(10, lab_average(none)), lab_pm(r, a, 2),
-                lab_pm(r, b, 2));
+    return fabs(change(r, arm, seed));
 }
 
 /* log10 of the largest and of the smallest norm of a layer's gradient. */
@@ -354,6 +342,12 @@ static double smallest_gradient(const lab_report *r, size_t arm, size_t seed)
 #define EXPLOSION(none, batch)                                                                     \
     .test = LAB_MORE, .a = none, .b = batch, .each = explosion, .a_mean = {6, HUGE_VAL},           \
     .b_mean = {-HUGE_VAL, 2}, .say = "10^($1[1]) without, 10^($2[2]) with batch norm"
+#define SPREAD(none, batch, last)                                                                  \
+    LAB_PARTS({LAB_LESS, batch, none, .each = distance}, {.a = batch, .each = change},             \
+              {.a = none, .each = change}),                                                        \
+        .decimals = 2,                                                                             \
+        .say = "layer 2 has #3[10^%.2g] times the gradient of layer " last                         \
+               " with batch norm, #4[10^%.2g] times without; |log10| $1 with, $2 without"
 #define EXTREME(which, of, batch, none)                                                            \
     .test = LAB_##which, .a = batch, .b = none, .each = of##_gradient, .decimals = 2,              \
     .say = "10^($1) with batch norm, 10^($2) without"
@@ -411,10 +405,10 @@ static const lab_claim claims[] = {
      "listed as a result, without numbers",
      "|log10| of the ratio of gradient norms, layer 2 to layer 50: smaller with batch norm",
      "trial runs (1 seed, 20 layers): 21 to 0.72 with batch norm, flat without; expected to fail",
-     LAB_TRAINING, LAB_NEWS, judge_spread, .a = D50N, .b = D50B, .at = 50},
+     LAB_TRAINING, LAB_NEWS, SPREAD(D50N, D50B, "50")},
     {"29k", "The same as 29j for a residual network, R27", READ, "not said",
      "as 29j, layer 2 to layer 55" AFTER, "seen in the table of the run", LAB_TRAINING, LAB_NEWS,
-     judge_spread, .a = RN, .b = RB, .at = 55},
+     SPREAD(RN, RB, "55")},
     {"29l", "By their size: batch norm prevents exploding gradients (plain, 50 layers)", READ,
      "not said", "largest gradient norm of a layer: smaller with batch norm" AFTER,
      "seen in the table of the run", LAB_TRAINING, LAB_NEWS, EXTREME(LESS, largest, D50B, D50N)},
@@ -432,16 +426,16 @@ static const lab_claim claims[] = {
 static void draw_histogram(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     const size_t arm = panel->arm;
-    const lab_series h = lab_get(r, arm, 0, "hist");
-    const double largest = lab_at(r, arm, 0, "largest", 0), n = lab_at(r, arm, 0, "numbers", 0);
-    const double sd = lab_at(r, arm, 0, "sd", LAB_LAST), width = 2 * largest / BINS;
-    double edges[BINS + 1], x[BINS], normal[BINS];
+    const lab_series h = lab_get(r, arm, 0, "hist"); /* by the left edge of the bin */
+    const double sd = lab_at(r, arm, 0, "sd", LAB_LAST);
+    double edges[BINS + 1], x[BINS], normal[BINS], area;
     size_t i;
     if (h.n != BINS) return;
-    for (i = 0; i <= BINS; i++) edges[i] = largest * (2.0 * (double)i / BINS - 1);
+    area = stats_mean(h.y, BINS) * 2 * -h.x[0];
+    for (i = 0; i <= BINS; i++) edges[i] = h.x[0] * (1 - 2.0 * (double)i / BINS);
     for (i = 0; i < BINS; i++) {
         const double z = (x[i] = (edges[i] + edges[i + 1]) / 2) / sd;
-        normal[i] = n * width / (sd * 2.50662827463) * exp(-z * z / 2);
+        normal[i] = area / (sd * 2.50662827463) * exp(-z * z / 2);
     }
     plot_hist(p, NULL, edges, h.y, BINS, look_of(arm));
     plot_line(p, "normal", x, normal, BINS, plot_dotted(PLOT_INK));
@@ -454,35 +448,9 @@ static void draw_histogram(lab_report *r, plot_panel *p, const lab_panel *panel)
 /* Rows are examples, sorted by their digit; columns are classes. */
 static void draw_outputs(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    double v[BATCH * CLASSES];
-    size_t row = 0, label, i, c;
-    for (label = 0; label < CLASSES; label++)
-        for (i = 0; i < BATCH && row < BATCH; i++) {
-            if (lab_at(r, panel->arm, 0, "label", (double)i) != (double)label) continue;
-            for (c = 0; c < CLASSES; c++)
-                v[row * CLASSES + c] =
-                    lab_at(r, panel->arm, 0, lab_format(r, "o%u", (unsigned)c), (double)i);
-            row++;
-        }
-    plot_heat(p, v, row, CLASSES, -0.5, 9.5, 0, BATCH, PLOT_DIVERGING, -1, 1);
+    const lab_series v = lab_get(r, panel->arm, 0, "outputs");
+    plot_heat(p, v.y, v.n / CLASSES, CLASSES, -0.5, 9.5, 0, BATCH, PLOT_DIVERGING, -1, 1);
     plot_colorbar(p, "dL/dlogit × 128");
-}
-
-static void draw_numbers(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    static const size_t shown[6] = {RN, RB, PN, PB, MN, MB};
-    static const char *const name[6] = {"R27", "R27, BN", "P20", "P20, BN", "M13", "M13, BN"};
-    const char *cell[7 * 5] = {"", "dev.", "max/dev.", "kurt.", "classes"}, **row = cell + 5;
-    size_t i;
-    (void)panel;
-    for (i = 0; i < 6; i++, row += 5) {
-        row[0] = name[i];
-        row[1] = lab_format(r, "%.2g", lab_mean(r, shown[i], "sd", LAB_LAST));
-        row[2] = lab_format(r, "%.0f", lab_mean(r, shown[i], "max", LAB_LAST));
-        row[3] = lab_format(r, "%.1f", lab_mean(r, shown[i], "kurt", LAB_LAST));
-        row[4] = lab_format(r, "%.1f", lab_mean(r, shown[i], "classes", 0));
-    }
-    plot_table(p, cell, 7, 5, "lrrrr");
 }
 
 /* panel->series of two arms, of P20 three, against the block; error bars: how far the channels
@@ -500,7 +468,7 @@ static void draw_depth(lab_report *r, plot_panel *p, const lab_panel *panel)
         const lab_curve c = lab_over_seeds(r, arm, panel->series);
         const lab_curve s = lab_over_seeds(r, arm, scatter);
         plot_style look = plot_with_marker(
-            look_of(arm), shapes[arm].norm == NRM_NO_NORM ? PLOT_SQUARE : PLOT_CIRCLE);
+            look_of(arm), shapes[arm].net.norm == NRM_NO_NORM ? PLOT_SQUARE : PLOT_CIRCLE);
         look.size = 0.6;
         for (i = 0; i < c.n; i++) {
             c.low[i] = c.mean[i] - s.mean[i];
@@ -517,7 +485,7 @@ static void draw_depth(lab_report *r, plot_panel *p, const lab_panel *panel)
               .y = "weights in a bin", .y_scale = PLOT_LOG10, .y_range = {0.7, 1e5}},              \
      .draw = draw_histogram, .arm = of}
 #define OUTPUTS(column, of, title)                                                                 \
-    {.axes = {0, column, 2, .heading = title, .x = "class",                                        \
+    {.axes = {0, column, .heading = title, .x = "class",                                        \
               .y = "example, sorted by its digit", .y_range = {BATCH, 0}, .frame = PLOT_BOX},      \
      .draw = draw_outputs, .arm = of}
 #define DEPTH(column, of, what, title, at, name, low, high, where)                                 \
@@ -538,8 +506,7 @@ static const lab_panel beginning[] = {
           BOTTOM_LEFT)};
 static const lab_page outputs_page = {
     "Without batch norm all examples of the batch push the same class of R27", "outputs", 720,
-    0.92, "Networks at initialization, one batch of 128; a to c: seed 11; d: BN is batch norm",
-    .widths = {1, 1, 1.3}};
+    0.92, "Networks at initialization, one batch of 128", .seeds = 1, .widths = {1, 1, 1.3}};
 static const lab_panel outputs[] = {
     OUTPUTS(0, RN, "R27, no norm: output gradients"),
     OUTPUTS(1, RB, "R27, batch norm: output gradients"),
@@ -549,23 +516,19 @@ static const lab_panel outputs[] = {
               .legend = PLOT_LEGEND_TOP_LEFT},
      .line = {{RN, "push", "no norm", .how = LAB_ONE_SEED},
               {RB, "push", "batch norm", .how = LAB_ONE_SEED}},
-     .under = {{LAB_HLINE, .y = 0, .text = "", .color = PLOT_GREY}}},
-    {.axes = {1, 2, .heading = "Means over seeds"}, .draw = draw_numbers}};
+     .under = {{LAB_HLINE, .y = 0, .text = "", .color = PLOT_GREY}}}};
 /* clang-format on */
 
 /* ---- figures: one step ----------------------------------------------------------------------- */
 
-/* Channels across, percent of the step down; panel->other: of which watched block. */
+/* Channels across, percent of the step down. */
 static void draw_moments(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    double v[(FRACTIONS + 1) * SHOWN];
-    int i, c;
-    for (i = 0; i <= FRACTIONS; i++)
-        for (c = 0; c < SHOWN; c++)
-            v[i * SHOWN + c] = log10_or_nan(
-                lab_at(r, panel->arm, 0,
-                       lab_format(r, "v%d/%d", (int)panel->other, 100 * i / FRACTIONS), c));
-    plot_heat(p, v, FRACTIONS + 1, SHOWN, 0.5, SHOWN + 0.5, -1, 101, PLOT_SEQUENTIAL, 0, 0);
+    const lab_series v = lab_get(r, panel->arm, 0, panel->series);
+    double logs[(FRACTIONS + 1) * SHOWN];
+    size_t i;
+    for (i = 0; i < v.n; i++) logs[i] = log10_or_nan(v.y[i]);
+    plot_heat(p, logs, v.n / SHOWN, SHOWN, 0.5, SHOWN + 0.5, -1, 101, PLOT_SEQUENTIAL, 0, 0);
     plot_colorbar(p, "log_{10} variance");
 }
 
@@ -579,7 +542,7 @@ static void draw_growth(lab_report *r, plot_panel *p, const lab_panel *panel)
     for (arm = panel->arm; arm <= panel->other; arm++)
         for (w = 0; w < WATCHED; w++) {
             const char *name = lab_format(r, "most%d", w);
-            const int none = shapes[arm].norm == NRM_NO_NORM;
+            const int none = shapes[arm].net.norm == NRM_NO_NORM;
             plot_style look = look_of(arm);
             look.marker = marker[w];
             look.marker_every = 5;
@@ -587,7 +550,7 @@ static void draw_growth(lab_report *r, plot_panel *p, const lab_panel *panel)
             lab_plot(r, p, arm, name, w < WATCHED - 1 ? "" : none ? "no norm" : "batch norm", look);
             if (none)
                 plot_text(p, 102, lab_mean(r, arm, name, 100),
-                          lab_format(r, "%lu", (unsigned long)watched(&shapes[arm], w)), PLOT_LEFT,
+                          lab_format(r, "%u", (unsigned)watched(&shapes[arm].net, w)), PLOT_LEFT,
                           look.color);
         }
 }
@@ -596,7 +559,7 @@ static void draw_growth(lab_report *r, plot_panel *p, const lab_panel *panel)
 #define MOMENTS(column, of, block, title, hidden)                                                  \
     {.axes = {0, column, .heading = title, .x = "channel", .y = "% of the step",                   \
               .y_range = {101, -1}, .frame = PLOT_BOX, .hide = hidden},                            \
-     .draw = draw_moments, .arm = of, .other = block}
+     .draw = draw_moments, .arm = of, .series = block}
 #define GROWTH(column, of, title, highest, where)                                                  \
     {.axes = {1, column, .heading = title, .x = "% of the step", .x_range = {0, 118},              \
               .y = "log_{10} largest variance", .y_range = {(highest) > 0 ? -2 : 0, highest},      \
@@ -612,9 +575,9 @@ static int draw_step(lab_report *r)
                     "128; a to c: seed 11, grey: 0 for all examples; d, e: first, middle, last "
                     "block or layer", .seeds = lab_seeds(r, RN)};
     const lab_panel panels[] = {
-        MOMENTS(0, RN, 1, "no norm, block 13", 0),
-        MOMENTS(1, RN, 2, "no norm, block 27", PLOT_GRID_Y),
-        MOMENTS(2, RB, 2, "batch norm, block 27", PLOT_GRID_Y),
+        MOMENTS(0, RN, "v1", "no norm, block 13", 0),
+        MOMENTS(1, RN, "v2", "no norm, block 27", PLOT_GRID_Y),
+        MOMENTS(2, RB, "v2", "batch norm, block 27", PLOT_GRID_Y),
         GROWTH(0, RN, "R27", 2 * lab_mean(r, RN, "most2", 100), PLOT_LEGEND_TOP_LEFT),
         GROWTH(1, PN, "P20, a plain network", 0, PLOT_LEGEND_NONE),
         {.axes = {1, 2, .heading = "Loss of the batch", .x = "% of the step", .y = "loss",
@@ -632,7 +595,7 @@ static int draw_step(lab_report *r)
 /* The theory's slope, through the mean of the last hidden layer. */
 static void draw_theory(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    const double depth = (double)shapes[panel->arm].depth;
+    const double depth = (double)shapes[panel->arm].net.depth;
     const double end = lab_mean(r, panel->arm, "g", depth);
     const double x[2] = {2, depth}, rise = (depth - 2) * log10(theory_factor());
     const double y[2] = {end + rise, end};

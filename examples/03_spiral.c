@@ -34,16 +34,12 @@ enum { EPOCHS_MAX = 1000 };
 static const char *const arm_name[ARMS] = {"no norm", "batch norm"};
 static const plot_color arm_color[ARMS] = {PLOT_VERMILLION, PLOT_BLUE};
 
-typedef struct run {             /* what one training leaves */
-    double loss[EPOCHS_MAX];     /* mean over the epoch             */
-    double accuracy;             /* on a fresh sample of the spiral */
-    double regions[GRID * GRID]; /* the class of each point         */
-} run;
-
 typedef struct experiment {
     size_t seed, seeds, epochs, batch;
     int quick;
-    run runs[SEEDS_MAX][ARMS];
+    double loss[ARMS][EPOCHS_MAX][SEEDS_MAX]; /* mean over the epoch                        */
+    double accuracy[ARMS][SEEDS_MAX];         /* on a fresh sample of the spiral            */
+    double regions[ARMS][GRID * GRID];        /* of the first seed: the class of each point */
 } experiment;
 
 typedef struct spiral { /* the points of a training_set */
@@ -111,13 +107,12 @@ static int map_regions(nrm_mlp *net, double *regions)
     return status;
 }
 
-static int train(nrm_mlp *net, run *out, const training_set *set, const experiment *e,
-                 uint64_t seed)
+static int train(nrm_mlp *net, experiment *e, size_t s, int arm, const training_set *set)
 {
     training_order order;
     size_t epoch;
     int status = NRM_OK;
-    if (training_order_start(&order, set->n, e->batch, 2, seed)) return -1;
+    if (training_order_start(&order, set->n, e->batch, 2, e->seed + s)) return -1;
     for (epoch = 0; epoch < e->epochs && status >= 0; epoch++) {
         double sum = 0;
         while (status >= 0 && training_next(&order, set)) {
@@ -125,7 +120,7 @@ static int train(nrm_mlp *net, run *out, const training_set *set, const experime
             status = nrm_mlp_train_step(net, &loss, order.x, order.labels, order.count);
             sum += (double)loss * (double)order.count;
         }
-        out->loss[epoch] = sum / (double)set->n;
+        e->loss[arm][epoch][s] = sum / (double)set->n;
     }
     training_order_free(&order);
     return status;
@@ -134,51 +129,30 @@ static int train(nrm_mlp *net, run *out, const training_set *set, const experime
 static int run_one(experiment *e, size_t s, int arm)
 {
     const uint64_t seed = e->seed + s;
-    run *out = &e->runs[s][arm];
     spiral points, others;
     const training_set set = make_spiral(&points, seed), fresh = make_spiral(&others, ~seed);
     void *block;
     nrm_mlp *net = make_net(arm, e, seed, &block);
     nrm_acc accuracy = 0;
-    const int failed = !net || train(net, out, &set, e, seed) < 0 ||
-                       map_regions(net, out->regions) < 0 ||
+    const int failed = !net || train(net, e, s, arm, &set) < 0 ||
+                       (s == 0 && map_regions(net, e->regions[arm]) < 0) ||
                        nrm_mlp_eval(net, NULL, &accuracy, fresh.x, fresh.labels, fresh.n) < 0;
-    out->accuracy = (double)accuracy;
+    e->accuracy[arm][s] = (double)accuracy;
     free(block);
     return failed;
 }
 
-static stats_summary loss_over_seeds(const experiment *e, int arm, size_t epoch)
+/* Of one seed the standard deviation is 0. */
+static stats_summary over_seeds(const experiment *e, const double *value)
 {
-    double value[SEEDS_MAX];
-    size_t s;
-    for (s = 0; s < e->seeds; s++) value[s] = e->runs[s][arm].loss[epoch];
-    return stats_describe(value, e->seeds);
-}
-
-/* Mean and standard deviation over the seeds, epoch by epoch. */
-static void losses_over_seeds(const experiment *e, int arm, double *mean, double *sd)
-{
-    size_t epoch;
-    for (epoch = 0; epoch < e->epochs; epoch++) {
-        const stats_summary s = loss_over_seeds(e, arm, epoch);
-        mean[epoch] = s.mean;
-        sd[epoch] = e->seeds > 1 ? s.sd : 0;
-    }
-}
-
-static stats_summary accuracy_over_seeds(const experiment *e, int arm)
-{
-    double value[SEEDS_MAX];
-    size_t s;
-    for (s = 0; s < e->seeds; s++) value[s] = e->runs[s][arm].accuracy;
-    return stats_describe(value, e->seeds);
+    stats_summary s = stats_describe(value, e->seeds);
+    if (e->seeds == 1) s.sd = 0;
+    return s;
 }
 
 static void draw_regions(plot_figure *f, const experiment *e, const training_set *set, int arm)
 {
     const plot_color colors[2] = {PLOT_ORANGE, PLOT_SKY};
-    const run *r = &e->runs[0][arm];
     double x[POINTS], y[POINTS];
     char heading[80];
     plot_panel *p =
@@ -187,9 +161,9 @@ static void draw_regions(plot_figure *f, const experiment *e, const training_set
     size_t i, n;
     int label;
     (void)snprintf(heading, sizeof heading, "%s: %.0f %% of new points right", arm_name[arm],
-                   100 * r->accuracy);
+                   100 * e->accuracy[arm][0]);
     plot_heading(p, heading);
-    plot_heat(p, r->regions, GRID, GRID, -HALF, HALF, -HALF, HALF, PLOT_TINTS, 0, 1);
+    plot_heat(p, e->regions[arm], GRID, GRID, -HALF, HALF, -HALF, HALF, PLOT_TINTS, 0, 1);
     for (label = 0; label < 2; label++) {
         plot_style style = plot_marked(colors[label], label ? PLOT_TRIANGLE : PLOT_CIRCLE);
         style.size = 0.8;
@@ -226,11 +200,15 @@ static int draw(const experiment *e, const training_set *set, const char *path)
     for (arm = 0; arm < ARMS; arm++) draw_regions(f, e, set, arm);
     p = plot_place(f, .col = 2, .heading = "training loss", .x = "epoch", .y = "cross-entropy",
                    .y_range = {0, 0.8});
-    for (i = 0; i < e->epochs; i++) epoch[i] = (double)(i + 1);
     for (arm = 0; arm < ARMS; arm++) {
         plot_style style = plot_solid(arm_color[arm]);
         if (arm == 0) style.dash = PLOT_DASHED;
-        losses_over_seeds(e, arm, mean, sd);
+        for (i = 0; i < e->epochs; i++) {
+            const stats_summary loss = over_seeds(e, e->loss[arm][i]);
+            epoch[i] = (double)i + 1;
+            mean[i] = loss.mean;
+            sd[i] = loss.sd;
+        }
         plot_mean_band(p, arm_name[arm], epoch, mean, sd, e->epochs, style);
     }
     return plot_finish(f, path);
@@ -238,7 +216,6 @@ static int draw(const experiment *e, const training_set *set, const char *path)
 
 static int write_table(const experiment *e, const char *path)
 {
-    static double mean[ARMS][EPOCHS_MAX], sd[ARMS][EPOCHS_MAX];
     const char *columns[5] = {"epoch", "none_mean", "none_sd", "batch_mean", "batch_sd"};
     const csv_origin origin = {
         .program = "03_spiral", .version = NRM_VERSION, .first_seed = e->seed, .seeds = e->seeds};
@@ -251,12 +228,12 @@ static int write_table(const experiment *e, const char *path)
     csv_note_real(&t, "lr", RATE);
     csv_note_real(&t, "batch", (double)e->batch);
     csv_columns(&t, columns, 5);
-    for (arm = 0; arm < ARMS; arm++) losses_over_seeds(e, arm, mean[arm], sd[arm]);
     for (i = 0; i < e->epochs; i++) {
         csv_real(&t, (double)i + 1);
         for (arm = 0; arm < ARMS; arm++) {
-            csv_real(&t, mean[arm][i]);
-            csv_real(&t, sd[arm][i]);
+            const stats_summary loss = over_seeds(e, e->loss[arm][i]);
+            csv_real(&t, loss.mean);
+            csv_real(&t, loss.sd);
         }
         csv_end_row(&t);
     }
@@ -268,8 +245,8 @@ static void print_results(const experiment *e)
     int arm;
     printf("%-12s %22s  %22s\n", "network", "loss, last epoch", "accuracy, fresh points");
     for (arm = 0; arm < ARMS; arm++) {
-        const stats_summary l = loss_over_seeds(e, arm, e->epochs - 1);
-        const stats_summary a = accuracy_over_seeds(e, arm);
+        const stats_summary l = over_seeds(e, e->loss[arm][e->epochs - 1]);
+        const stats_summary a = over_seeds(e, e->accuracy[arm]);
         printf("%-12s %12.4f ± %7.4f  %12.4f ± %7.4f\n", arm_name[arm], l.mean, l.sd, a.mean, a.sd);
     }
 }

@@ -161,15 +161,16 @@ static double mean_skewness(const double *y)
 static void whitening(lab_run *r, nrm_rng *rng, const normed *b)
 {
     static const size_t features[3] = {12, 48, 96};
-    double y[M * D];
+    static const char *const name[3] = {"correlations_input", "correlations_batch",
+                                        "correlations_white"};
+    double white[M * D];
+    const double *const data[3] = {b->x, b->y, white};
     size_t k;
-    lab_record(r, "correlation", 0, correlations(r, "correlations_input", b->x));
-    lab_record(r, "skewness", 0, mean_skewness(b->x));
-    lab_record(r, "correlation", 1, correlations(r, "correlations_batch", b->y));
-    lab_record(r, "skewness", 1, mean_skewness(b->y));
-    (void)matrix_whiten(y, b->x, M, D);
-    lab_record(r, "correlation", 2, correlations(r, "correlations_white", y));
-    lab_record(r, "skewness", 2, mean_skewness(y));
+    (void)matrix_whiten(white, b->x, M, D);
+    for (k = 0; k < 3; k++) {
+        lab_record(r, "correlation", (double)k, correlations(r, name[k], data[k]));
+        lab_record(r, "skewness", (double)k, mean_skewness(data[k]));
+    }
     for (k = 0; k < 3; k++) {
         const size_t d = features[k], m = 2 * D_MOST;
         double *block = (double *)malloc((2 * m * d + d * d) * sizeof *block);
@@ -302,16 +303,21 @@ static int run_exact(lab_run *r)
 
 static training_set train, test;
 
-/* Of the bad batch and of γ and β: 784-100-100-10. */
+static const double rate[RATES] = {0.03, 0.1, 0.3, 1, 3}; /* of the inputs; their network: */
+static size_t rate_now;                                   /* which one it has now          */
+
+/* 784-100-10 for the inputs; 784-100-100-10 for the bad batch, and for γ and β. */
 static nrm_mlp_spec network(trainer *t)
 {
     const size_t arm = t->run->arm;
-    nrm_mlp_spec spec = training_plain(t->layer, 2, 100, NRM_RELU,
-                                       arm == NONE    ? NRM_NO_NORM
-                                       : arm == LAYER ? NRM_LAYER_NORM
-                                                      : NRM_BATCH_NORM);
+    const int inputs = arm >= RAW && arm <= DAMPED;
+    const int norm = arm == LAYER                    ? NRM_LAYER_NORM
+                     : arm == BATCH || arm == SETTLE ? NRM_BATCH_NORM
+                                                     : NRM_NO_NORM;
+    nrm_mlp_spec spec = training_plain(t->layer, inputs ? 1 : 2, 100, NRM_RELU, norm);
+    if (inputs) spec.init = NRM_INIT_HE;
     spec.max_batch = MOST;
-    spec.lr = 0.1;
+    spec.lr = inputs ? rate[rate_now] : 0.1;
     return spec;
 }
 
@@ -352,7 +358,6 @@ static int train_twin(lab_run *r, double scale, const char *series)
 
 /* ---- whitened inputs ------------------------------------------------------------------------- */
 
-static const double rate[RATES] = {0.03, 0.1, 0.3, 1, 3};
 static const double white_eps[2] = {1e-4, 1e-2}; /* of WHITE and DAMPED */
 
 /* The images that these networks learn, and those they are tested on: pixels 0..1; and what all
@@ -389,14 +394,17 @@ static int whiten_pixels(int which, const double *cov)
     return 0;
 }
 
-/* Means, variances, whitened copies. */
-static int prepare_inputs(void)
+/* The images; of the pixels means, variances, whitened copies. */
+static int prepare(const dataset *data, int quick)
 {
     const size_t d = INPUTS;
     double *cov = (double *)calloc(d * d, sizeof *cov);
     size_t i, k;
     int rc;
-    if (!cov) return -1;
+    if (!cov || training_load(&train, &test, data, 0, 2000, DATASET_STD) ||
+        training_load(&pixels, &unseen, data, quick ? 400 : 10000, quick ? 200 : 5000,
+                      DATASET_RAW01))
+        return -1;
     for (i = 0; i < pixels.n * d; i++) pixel_mean[i % d] += pixels.x[i] / (double)pixels.n;
     (void)nrm_linear_backward(NULL, cov, NULL, pixels.x, pixels.x, NULL, pixels.n, d, d);
     for (i = 0; i < d; i++)
@@ -406,15 +414,6 @@ static int prepare_inputs(void)
     rc = whiten_pixels(0, cov) || whiten_pixels(1, cov) ? -1 : 0;
     free(cov);
     return rc;
-}
-
-static int prepare(const dataset *data, int quick)
-{
-    if (training_load(&train, &test, data, 0, 2000, DATASET_STD)) return -1;
-    if (training_load(&pixels, &unseen, data, quick ? 400 : 10000, quick ? 200 : 5000,
-                      DATASET_RAW01))
-        return -1;
-    return prepare_inputs();
 }
 
 /* Pixels as this arm's networks get them: in place, for each run is a process of its own. */
@@ -431,60 +430,48 @@ static void encode(size_t arm, training_set *set, nrm_real *const whitened[2])
     }
 }
 
-typedef struct input_run { /* at one rate */
-    size_t k;
-    double sum; /* of losses since the last one recorded */
-} input_run;
-
-static nrm_mlp_spec network_of_rate(trainer *t)
+/* The series of a rate. The name lasts until the next one is asked for. */
+static const char *of_rate(const char *what, size_t k)
 {
-    const input_run *in = (const input_run *)t->plan->context;
-    nrm_mlp_spec spec = training_plain(t->layer, 1, 100, NRM_RELU, NRM_NO_NORM);
-    spec.init = NRM_INIT_HE;
-    spec.max_batch = MOST;
-    spec.lr = rate[in->k];
-    return spec;
+    static char name[32];
+    (void)snprintf(name, sizeof name, "%s_%lu", what, (unsigned long)k);
+    return name;
 }
+
+static double window_loss; /* sum of losses since the last mean recorded */
 
 static int after_step(trainer *t)
 {
-    input_run *in = (input_run *)t->plan->context;
     const size_t step = t->step + (t->status == NRM_NONFINITE);
-    in->sum += t->loss / WINDOW;
+    window_loss += t->loss / WINDOW;
     if (step % WINDOW) return 0;
-    lab_record_as(t->run, (double)step, lab_round(in->sum, 5), "batch_loss_%lu",
-                  (unsigned long)in->k);
-    in->sum = 0;
+    lab_record(t->run, of_rate("batch_loss", rate_now), (double)step, lab_round(window_loss, 5));
+    window_loss = 0;
     return 0;
 }
 
 /* After each epoch. Where something is not finite the training ends: the rate has no loss then. */
 static int look_at_input(trainer *t)
 {
-    const input_run *in = (const input_run *)t->plan->context;
     const size_t some = pixels.n < JUDGED ? pixels.n : JUDGED;
     nrm_acc loss = 0;
     t->status = nrm_mlp_eval(t->net, &loss, NULL, pixels.x, pixels.labels, some);
     if (t->status != NRM_OK) return t->status < 0 ? -1 : 1;
-    lab_record_as(t->run, (double)(t->step / t->plan->every), loss, "loss_%lu",
-                  (unsigned long)in->k);
+    lab_record(t->run, of_rate("loss", rate_now), (double)(t->step / t->plan->every), loss);
     return 0;
 }
 
 static int end_of_input(trainer *t)
 {
-    const input_run *in = (const input_run *)t->plan->context;
-    if (t->status != NRM_OK) return 0;
-    lab_record_as(t->run, 0, 100 * trainer_accuracy(t, &unseen, NULL), "test_%lu",
-                  (unsigned long)in->k);
+    if (t->status == NRM_OK)
+        lab_record(t->run, of_rate("test", rate_now), 0, 100 * trainer_accuracy(t, &unseen, NULL));
     return 0;
 }
 
 static int run_inputs(lab_run *r)
 {
-    input_run in = {0, 0};
     const size_t epoch = training_steps(pixels.n, BATCH_SIZE);
-    const trainer_plan plan = {.network = network_of_rate,
+    const trainer_plan plan = {.network = network,
                                .after = after_step,
                                .look = look_at_input,
                                .end = end_of_input,
@@ -492,13 +479,13 @@ static int run_inputs(lab_run *r)
                                .batch = BATCH_SIZE,
                                .steps = EPOCHS * epoch,
                                .every = epoch,
-                               .no_repeat = 1,
-                               .context = &in};
+                               .no_repeat = 1};
     int failed = 0;
     encode(r->arm, &pixels, white_train);
     encode(r->arm, &unseen, white_test);
-    for (; in.k < RATES && !failed; in.k++, in.sum = 0) failed = trainer_run(r, &plan);
-    return failed ? -1 : 0;
+    for (rate_now = 0; rate_now < RATES && !failed; rate_now++, window_loss = 0)
+        failed = trainer_run(r, &plan);
+    return failed;
 }
 
 /* ---- do γ and β settle? ---------------------------------------------------------------------- */
@@ -635,30 +622,18 @@ static void judge_steps(lab_report *r, const lab_claim *c)
 }
 
 /* Test accuracy lost, 50 steps after the bad batch. */
-static lab_numbers points_lost(const lab_report *r, size_t arm)
+static double points_lost(const lab_report *r, size_t arm, size_t s)
 {
-    return lab_calc(lab_all(r, arm, "twin", 50), '-', lab_all(r, arm, "hit", 50));
-}
-
-static void judge_bad_batch(lab_report *r, const lab_claim *c)
-{
-    const lab_numbers with = points_lost(r, c->a), without = points_lost(r, NONE);
-    lab_verdict(r, c, lab_less(with, without, lab_describe(with).mean <= 2), "",
-                "%s points lost; %s without a norm", lab_pm(r, with, 1), lab_pm(r, without, 1));
-}
-
-static const char *of_rate(lab_report *r, const char *what, size_t k)
-{
-    return lab_format(r, "%s_%lu", what, (unsigned long)k);
+    return lab_at(r, arm, s, "twin", 50) - lab_at(r, arm, s, "hit", 50);
 }
 
 /* The rate with the lowest loss after so many epochs, mean over seeds; RATES if none has one. */
-static size_t best_rate(lab_report *r, size_t arm, size_t epoch)
+static size_t best_rate(const lab_report *r, size_t arm, size_t epoch)
 {
     double least = HUGE_VAL;
     size_t k, best = RATES;
     for (k = 0; k < RATES; k++) {
-        const double v = lab_mean(r, arm, of_rate(r, "loss", k), (double)epoch);
+        const double v = lab_mean(r, arm, of_rate("loss", k), (double)epoch);
         if (v < least) best = k;
         if (v < least) least = v;
     }
@@ -666,9 +641,9 @@ static size_t best_rate(lab_report *r, size_t arm, size_t epoch)
 }
 
 /* At its best rate: loss after so many epochs; nan where there is none. */
-static lab_numbers best_losses(lab_report *r, size_t arm, size_t epoch)
+static lab_numbers best_losses(const lab_report *r, size_t arm, size_t epoch)
 {
-    return lab_all(r, arm, of_rate(r, "loss", best_rate(r, arm, epoch)), (double)epoch);
+    return lab_all(r, arm, of_rate("loss", best_rate(r, arm, epoch)), (double)epoch);
 }
 
 /* Is input a learned faster than input b? */
@@ -691,19 +666,9 @@ static void judge_speed(lab_report *r, const lab_claim *c)
 }
 
 /* Test accuracy at the rate of the lowest training loss. */
-static lab_numbers best_test(lab_report *r, size_t arm)
+static double best_test(const lab_report *r, size_t arm, size_t s)
 {
-    return lab_all(r, arm, of_rate(r, "test", best_rate(r, arm, EPOCHS)), 0);
-}
-
-static void judge_generalization(lab_report *r, const lab_claim *c)
-{
-    const lab_numbers white = best_test(r, WHITE), standard = best_test(r, STANDARD);
-    lab_verdict(r, c, lab_less(white, standard, 1),
-                lab_format(r, "%s %% with ε = 0.01", lab_pm(r, best_test(r, DAMPED), 1)),
-                "%s against %s %%; pixels 0..1 %s, centred %s", lab_pm(r, white, 1),
-                lab_pm(r, standard, 1), lab_pm(r, best_test(r, RAW), 1),
-                lab_pm(r, best_test(r, CENTRED), 1));
+    return lab_at(r, arm, s, of_rate("test", best_rate(r, arm, EPOCHS)), 0);
 }
 
 static void judge_settled(lab_report *r, const lab_claim *c)
@@ -739,6 +704,9 @@ static void judge_settled(lab_report *r, const lab_claim *c)
     ", paired, each at the best of five rates; at one only: partly; added later, before the runs"
 
 /* clang-format off */
+#define LOST(norm) /* fewer points, and at most 2 */                                               \
+    .test = LAB_LESS, .a = norm, .b = NONE, .each = points_lost, .a_mean = {-100, 2},              \
+    .decimals = 1, .say = "$1 points lost; $2 without a norm"
 static const lab_claim claims[] = {
     {"32a", "With γ = σ and β = μ batch norm gives its input back",
      TUTORIAL "; " NOTEBOOK "; " NOTES, SAID,
@@ -796,11 +764,11 @@ static const lab_claim claims[] = {
     {"32k", "A network with batch norm can be used soon after one bad batch",
      "ours, after " TUTORIAL, "not said; it speaks of the training",
      "50 steps after inputs 100 times too large: fewer points lost than without, at most 2", "none",
-     LAB_TRAINING, LAB_NEWS, .judge = judge_bad_batch, .a = BATCH},
+     LAB_TRAINING, LAB_NEWS, LOST(BATCH)},
     {"32l", "A network with layer norm can be used soon after one bad batch",
      "ours, after " TUTORIAL, "not said; it speaks of the training",
      "50 steps after inputs 100 times too large: fewer points lost than without, at most 2", "none",
-     .judge = judge_bad_batch, .a = LAYER},
+     LAB_TRAINING, LAB_SETTING, LOST(LAYER)},
     {"32n", "Networks train faster if their inputs are whitened",
      "LeCun et al. 1998 and Wiesler & Ney 2011, as cited by Ioffe & Szegedy 2015, section 2; "
      NOTEBOOK, SAID,
@@ -823,7 +791,10 @@ static const lab_claim claims[] = {
      "test accuracy after 3 epochs lower than with standardized pixels, paired, each at the rate "
      "of its lowest training loss; added later, before the runs", "a trial (1 seed, rates up to "
      "1): 84.5 against 89.6 %; pixels 0..1 83.1 %, with which it was to be compared before",
-     .judge = judge_generalization},
+     LAB_PARTS({LAB_LESS, WHITE, STANDARD, .each = best_test}, {.a = RAW, .each = best_test},
+               {.a = CENTRED, .each = best_test}, {.a = DAMPED, .each = best_test}),
+     .decimals = 1, .say = "$1 against $2 %; pixels 0..1 $3, centred $4",
+     .remark = "$5 % with ε = 0.01"},
     {"32r", "γ and β converge", NOTES, SAID, "rms of what an epoch changes: epoch 20 below epoch "
      "1, paired; and (else partly) in the mean below a tenth of it, the distance from the start "
      "less than a tenth larger than in epoch 10; γ and β; added later, before the runs",
@@ -865,7 +836,7 @@ static void draw_rates(lab_report *r, plot_panel *p, const lab_panel *panel)
     for (arm = RAW; arm <= DAMPED; arm++) {
         double where[RATES], mean[RATES], lo[RATES], hi[RATES];
         for (k = 0; k < RATES; k++) {
-            const stats_summary v = lab_summary(r, arm, of_rate(r, panel->series, k), panel->value);
+            const stats_summary v = lab_summary(r, arm, of_rate(panel->series, k), panel->value);
             where[k] = (double)k + 0.04 * ((double)arm - STANDARD);
             mean[k] = v.mean;
             lo[k] = v.mean - v.sd;
@@ -882,7 +853,7 @@ static void draw_curves(lab_report *r, plot_panel *p, const lab_panel *panel)
     for (arm = RAW; arm <= DAMPED; arm++) {
         plot_style style = input_style(arm);
         style.marker = PLOT_NO_MARKER;
-        lab_plot(r, p, arm, of_rate(r, panel->series, best_rate(r, arm, EPOCHS)), NULL, style);
+        lab_plot(r, p, arm, of_rate(panel->series, best_rate(r, arm, EPOCHS)), NULL, style);
     }
 }
 

@@ -29,6 +29,10 @@ typedef struct ploti_block { /* every allocation of a figure, freed in one sweep
     double align;
 } ploti_block;
 
+typedef struct ploti_point {
+    double x, y;
+} ploti_point;
+
 typedef struct ploti_rect {
     double x0, y0, x1, y1;
 } ploti_rect;
@@ -137,7 +141,7 @@ struct plot_figure {
     const char *title, *subtitle, *footer;
     double scale, user_scale;
     double widths[PLOTI_GRID_MAX], heights[PLOTI_GRID_MAX];
-    double *pts; /* scratch for polylines */
+    ploti_point *pts; /* scratch for polylines */
     size_t pts_cap;
     ploti_legend entries;
 };
@@ -213,12 +217,12 @@ static const char *ploti_literal(plot_figure *f, const char *s)
 }
 
 /* room for n points in the scratch polyline */
-static double *ploti_points(plot_figure *f, size_t n)
+static ploti_point *ploti_points(plot_figure *f, size_t n)
 {
-    double *p = NULL;
+    ploti_point *p = NULL;
     if (f->failed) return NULL;
     if (n <= f->pts_cap) return f->pts;
-    if (n <= SIZE_MAX / (4 * sizeof *p)) p = (double *)realloc(f->pts, n * 2 * sizeof *p);
+    if (n <= SIZE_MAX / (2 * sizeof *p)) p = (ploti_point *)realloc(f->pts, n * sizeof *p);
     if (!ploti_demand(f, p != NULL, "plot: out of memory")) return NULL;
     f->pts = p;
     f->pts_cap = n;
@@ -226,16 +230,6 @@ static double *ploti_points(plot_figure *f, size_t n)
 }
 
 /* ---- numbers -------------------------------------------------------------------------------- */
-
-static double ploti_min(double a, double b)
-{
-    return a < b ? a : b;
-}
-
-static double ploti_max(double a, double b)
-{
-    return a > b ? a : b;
-}
 
 static double ploti_clamp(double v, double lo, double hi)
 {
@@ -245,11 +239,6 @@ static double ploti_clamp(double v, double lo, double hi)
 static int ploti_between(int v, int lo, int hi)
 {
     return v < lo ? lo : v > hi ? hi : v;
-}
-
-static int ploti_finite(double v)
-{
-    return v - v == 0;
 }
 
 static int ploti_int(double v) /* floor, held within what fits */
@@ -283,7 +272,7 @@ static double ploti_pow10(int k)
 
 static double ploti_transform(int scale, double v)
 {
-    if (!ploti_finite(v)) return PLOTI_GAP;
+    if (!isfinite(v)) return PLOTI_GAP;
     if (scale == PLOT_LINEAR) return v;
     if (v <= 0) return PLOTI_GAP;
     return scale == PLOT_LOG2 ? ploti_log2(v) : ploti_log2(v) * 0.30102999566398120;
@@ -293,7 +282,7 @@ static double ploti_transform(int scale, double v)
 static double ploti_pixel(const ploti_axis *a, double v)
 {
     double t = ploti_transform(a->scale, v), px;
-    if (!ploti_finite(t)) return PLOTI_GAP;
+    if (!isfinite(t)) return PLOTI_GAP;
     px = a->from + (t - a->lo) / (a->hi - a->lo) * (a->to - a->from);
     px = px != px ? 0 : ploti_clamp(px, -PLOTI_FAR, PLOTI_FAR);
     return floor(px * 64 + 0.5) / 64;
@@ -302,9 +291,8 @@ static double ploti_pixel(const ploti_axis *a, double v)
 /* As above, but a value that a log axis cannot show lies below its lower end: bars and bands. */
 static double ploti_pixel_low(const ploti_axis *a, double v)
 {
-    if (a->scale != PLOT_LINEAR && v <= 0) {
+    if (a->scale != PLOT_LINEAR && v <= 0)
         return a->from + (a->from < a->to ? -PLOTI_FAR : PLOTI_FAR);
-    }
     return ploti_pixel(a, v);
 }
 
@@ -312,7 +300,7 @@ static double ploti_pixel_low(const ploti_axis *a, double v)
 static void ploti_number(char *out, double v, int decimals)
 {
     char digits[PLOTI_LABEL];
-    const int n = snprintf(digits, sizeof digits, "%.*f", decimals, ploti_min(fabs(v), 1e15));
+    const int n = snprintf(digits, sizeof digits, "%.*f", decimals, fmin(fabs(v), 1e15));
     const int whole = decimals > 0 ? n - decimals - 1 : n;
     int len = 0, i;
     if (v < 0 && strspn(digits, "0.") < (size_t)n) {
@@ -325,16 +313,6 @@ static void ploti_number(char *out, double v, int decimals)
             out[len++] = ','; /* 1000 stays plain, 10,000 does not */
     }
     out[len] = 0;
-}
-
-/* Copies a text; what is cut off are whole characters. */
-static void ploti_label(char *out, const char *text)
-{
-    size_t n = text ? strlen(text) : 0;
-    if (n >= PLOTI_LABEL)
-        for (n = PLOTI_LABEL - 1; n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80;) n--;
-    if (n > 0) memcpy(out, text, n);
-    out[n] = 0;
 }
 
 /* ---- ticks ---------------------------------------------------------------------------------- */
@@ -350,33 +328,20 @@ static int ploti_decade(double v) /* floor(log10 v), exact at the powers of ten 
 }
 
 /* The smallest 1-2-5 step that puts at most `most` ticks on [lo, hi]. */
-static double ploti_step(double lo, double hi, int most, int *decade)
+static int ploti_linear_ticks(double lo, double hi, int most, double *at)
 {
     static const double mult[3] = {1, 2, 5};
-    int k = ploti_decade((hi - lo) / most) - 1, i;
-    for (;; k++) {
-        for (i = 0; i < 3; i++) {
-            double s = mult[i] * ploti_pow10(k);
-            if (floor(hi / s + 1e-9) - ceil(lo / s - 1e-9) + 1 <= most) {
-                *decade = k;
-                return s;
-            }
-        }
+    double step, k;
+    int decade = ploti_decade((hi - lo) / most) - 1, i = 0, n = 0;
+    if (hi - lo < 1e-290) return 0;
+    for (;;) {
+        step = mult[i] * ploti_pow10(decade);
+        if (floor(hi / step + 1e-9) - ceil(lo / step - 1e-9) + 1 <= most) break;
+        i = (i + 1) % 3;
+        decade += i == 0;
     }
-}
-
-static int ploti_linear_ticks(double lo, double hi, int most, double *at, int *decade)
-{
-    double s, k;
-    int n = 0;
-    if (most > PLOTI_TICKS) most = PLOTI_TICKS;
-    if (!(hi > lo) || most < 1 || !ploti_finite(hi - lo) || hi - lo < 1e-290) return 0;
-    s = ploti_step(lo, hi, most, decade);
-    for (k = ceil(lo / s - 1e-9); k <= floor(hi / s + 1e-9) && n < most; k++) {
-        double whole = floor(s * ploti_pow10(-*decade) + 0.5); /* 1, 2 or 5 */
-        at[n++] = *decade < 0 ? k * whole / ploti_pow10(-*decade) : k * s;
-        if (at[n - 1] == 0) at[n - 1] = 0; /* no negative zero */
-    }
+    for (k = ceil(lo / step - 1e-9); k <= floor(hi / step + 1e-9) && n < most; k++)
+        at[n++] = decade < 0 ? k * mult[i] / ploti_pow10(-decade) + 0 : k * step + 0; /* no -0 */
     return n;
 }
 
@@ -389,9 +354,7 @@ static int ploti_decades(double lo, double hi, int most, double *at, int binary)
     if (b - a < 1) return 0;
     while ((b - a) / stride + 1 > most) stride++;
     a = (int)ceil((double)a / stride) * stride;
-    for (k = a; k <= b && n < most; k += stride) {
-        at[n++] = binary ? ldexp(1.0, k) : ploti_pow10(k);
-    }
+    for (k = a; k <= b && n < most; k += stride) at[n++] = binary ? ldexp(1.0, k) : ploti_pow10(k);
     return n;
 }
 
@@ -415,16 +378,15 @@ static int ploti_log_steps(double lo, double hi, int most, double *at)
    on log axes. Returns how many. */
 static int ploti_nice_ticks(double lo, double hi, int scale, int most, double *at)
 {
-    int n = 0, decade;
-    if (!(hi > lo) || !ploti_finite(hi - lo)) return 0;
+    int n;
+    if (!(hi > lo) || !isfinite(hi - lo) || most < 1) return 0;
     if (most > PLOTI_TICKS) most = PLOTI_TICKS;
-    if (most < 1) return 0;
     if (scale != PLOT_LINEAR && lo > 0) {
         n = ploti_decades(lo, hi, most, at, scale == PLOT_LOG2);
         if (n < 2 && scale == PLOT_LOG10) n = ploti_log_steps(lo, hi, most, at);
         if (n >= 2) return n;
     }
-    return ploti_linear_ticks(lo, hi, most, at, &decade);
+    return ploti_linear_ticks(lo, hi, most, at);
 }
 
 static int ploti_decimals(double v) /* the fewest that show v */
@@ -464,17 +426,16 @@ static void ploti_label_log(ploti_ticks *t, int scale)
 /* The value at an axis end: base^t with square roots only. */
 static double ploti_untransform(int scale, double t)
 {
-    double whole = floor(t), frac = t - whole, r = 1, base = scale == PLOT_LOG2 ? 2 : 10;
+    double whole = ploti_clamp(floor(t), -1100, 1100), frac = t - floor(t), r = 1;
+    double base = scale == PLOT_LOG2 ? 2 : 10;
     int i;
     if (scale == PLOT_LINEAR) return t;
-    whole = ploti_clamp(whole, -1100, 1100);
     for (i = 0; i < 60; i++) { /* one bit of the fraction a turn */
         base = sqrt(base);
         frac *= 2;
-        if (frac >= 1) {
-            r *= base;
-            frac -= 1;
-        }
+        if (frac < 1) continue;
+        r *= base;
+        frac -= 1;
     }
     return scale == PLOT_LOG2 ? ldexp(r, (int)whole) : r * ploti_pow10((int)whole);
 }
@@ -603,39 +564,36 @@ static void ploti_block_fill(ploti_canvas *c, int x0, int y0, int x1, int y1, pl
     x1 = ploti_between(x1, c->clip.x0, c->clip.x1);
     y0 = ploti_between(y0, c->clip.y0, c->clip.y1);
     y1 = ploti_between(y1, c->clip.y0, c->clip.y1);
-    for (y = y0; y < y1; y++) {
+    for (y = y0; y < y1; y++)
         for (x = x0; x < x1; x++) ploti_pixel_mix(c, x, y, color, a);
-    }
 }
 
 /* ---- canvas: strokes ------------------------------------------------------------------------ */
 
 /* Coordinates with which the arithmetic below is exact enough; NaN is not. */
-static int ploti_drawable(const double *p)
+static int ploti_drawable(ploti_point p)
 {
-    return fabs(p[0]) < 1e9 && fabs(p[1]) < 1e9;
+    return fabs(p.x) < 1e9 && fabs(p.y) < 1e9;
+}
+
+/* Cuts [*t0, *t1] to where lo <= a + t d <= hi. */
+static void ploti_cut(double a, double d, double lo, double hi, double *t0, double *t1)
+{
+    const double u = (lo - a) / d, v = (hi - a) / d;
+    if (d == 0 && (a < lo || a > hi)) *t1 = -1;
+    if (d == 0) return;
+    *t0 = fmax(*t0, fmin(u, v));
+    *t1 = fmin(*t1, fmax(u, v));
 }
 
 /* The part of the segment inside the clip area grown by `margin`, as parameters; 0 if none. */
-static int ploti_visible(const ploti_canvas *c, const double *a, const double *b, double margin,
+static int ploti_visible(const ploti_canvas *c, ploti_point a, ploti_point b, double margin,
                          double *t0, double *t1)
 {
-    const double lo[2] = {c->clip.x0 - margin, c->clip.y0 - margin};
-    const double hi[2] = {c->clip.x1 + margin, c->clip.y1 + margin};
-    double d[2];
-    int k;
     *t0 = 0;
     *t1 = 1;
-    for (k = 0; k < 2; k++) {
-        d[k] = b[k] - a[k];
-        if (d[k] == 0) {
-            if (a[k] < lo[k] || a[k] > hi[k]) return 0;
-        } else {
-            double u = (lo[k] - a[k]) / d[k], v = (hi[k] - a[k]) / d[k];
-            *t0 = ploti_max(*t0, ploti_min(u, v));
-            *t1 = ploti_min(*t1, ploti_max(u, v));
-        }
-    }
+    ploti_cut(a.x, b.x - a.x, c->clip.x0 - margin, c->clip.x1 + margin, t0, t1);
+    ploti_cut(a.y, b.y - a.y, c->clip.y0 - margin, c->clip.y1 + margin, t0, t1);
     return *t0 <= *t1;
 }
 
@@ -660,24 +618,24 @@ static void ploti_capsule_row(ploti_canvas *c, const ploti_capsule *s, int row, 
     }
 }
 
-static void ploti_segment(ploti_canvas *c, const double *a, const double *b, double radius)
+static void ploti_segment(ploti_canvas *c, ploti_point a, ploti_point b, double radius)
 {
     ploti_capsule s;
     double t0, t1, reach, ya, yb;
     int row, row0, row1;
-    s.r = ploti_max(radius, 0.5);
-    s.peak = ploti_min(2 * radius, 1); /* thinner than a pixel: paler, not thinner */
+    s.r = fmax(radius, 0.5);
+    s.peak = fmin(2 * radius, 1); /* thinner than a pixel: paler, not thinner */
     reach = s.r + 0.5;
     if (!ploti_drawable(a) || !ploti_drawable(b)) return;
     if (!ploti_visible(c, a, b, reach + 1, &t0, &t1)) return;
-    s.x = a[0] + t0 * (b[0] - a[0]);
-    s.y = a[1] + t0 * (b[1] - a[1]);
-    s.dx = (t1 - t0) * (b[0] - a[0]);
-    s.dy = (t1 - t0) * (b[1] - a[1]);
+    s.x = a.x + t0 * (b.x - a.x);
+    s.y = a.y + t0 * (b.y - a.y);
+    s.dx = (t1 - t0) * (b.x - a.x);
+    s.dy = (t1 - t0) * (b.y - a.y);
     s.inv = s.dx * s.dx + s.dy * s.dy;
     s.inv = s.inv > 1e-12 ? 1 / s.inv : 0;
-    ya = ploti_min(s.y, s.y + s.dy);
-    yb = ploti_max(s.y, s.y + s.dy);
+    ya = fmin(s.y, s.y + s.dy);
+    yb = fmax(s.y, s.y + s.dy);
     row0 = ploti_between(ploti_int(ya - reach), c->clip.y0, c->clip.y1);
     row1 = ploti_between(ploti_int(yb + reach) + 1, c->clip.y0, c->clip.y1);
     for (row = row0; row < row1; row++) {
@@ -689,8 +647,8 @@ static void ploti_segment(ploti_canvas *c, const double *a, const double *b, dou
         }
         xa = s.x + u * s.dx;
         xb = s.x + v * s.dx;
-        x0 = ploti_between(ploti_int(ploti_min(xa, xb) - reach), c->clip.x0, c->clip.x1);
-        x1 = ploti_between(ploti_int(ploti_max(xa, xb) + reach) + 1, c->clip.x0, c->clip.x1);
+        x0 = ploti_between(ploti_int(fmin(xa, xb) - reach), c->clip.x0, c->clip.x1);
+        x1 = ploti_between(ploti_int(fmax(xa, xb) + reach) + 1, c->clip.x0, c->clip.x1);
         if (x0 >= x1) continue;
         ploti_capsule_row(c, &s, row, x0, x1);
         ploti_grow(&c->mask_dirty, x0, row, x1, row + 1);
@@ -713,11 +671,11 @@ static void ploti_flush(ploti_canvas *c, plot_color color, double alpha)
     c->mask_dirty = ploti_nothing;
 }
 
-static void ploti_polyline(ploti_canvas *c, const double *p, size_t n, double radius)
+static void ploti_polyline(ploti_canvas *c, const ploti_point *p, size_t n, double radius)
 {
     size_t i;
-    if (n == 1) ploti_segment(c, p, p, radius);
-    for (i = 0; i + 1 < n; i++) ploti_segment(c, p + 2 * i, p + 2 * i + 2, radius);
+    if (n == 1) ploti_segment(c, p[0], p[0], radius);
+    for (i = 0; i + 1 < n; i++) ploti_segment(c, p[i], p[i + 1], radius);
 }
 
 typedef struct ploti_pattern { /* on, off, on, off in pixels, and where we are in it */
@@ -740,21 +698,19 @@ static ploti_pattern ploti_dashes(int dash, double w) /* round caps add w to eac
     return p;
 }
 
-static void ploti_dash_segment(ploti_canvas *c, const double *a, const double *b, double radius,
+static void ploti_dash_segment(ploti_canvas *c, ploti_point a, ploti_point b, double radius,
                                ploti_pattern *pat)
 {
-    double dx = b[0] - a[0], dy = b[1] - a[1], len = sqrt(dx * dx + dy * dy), t0, t1, s, end;
+    double dx = b.x - a.x, dy = b.y - a.y, len = sqrt(dx * dx + dy * dy), t0, t1, s, end;
     if (len > 0 && ploti_visible(c, a, b, radius + 2, &t0, &t1)) {
         double at = fmod(pat->phase + t0 * len, pat->total);
         int k = 0;
         while (k + 1 < pat->n && at >= pat->len[k]) at -= pat->len[k++];
         for (s = t0 * len, end = t1 * len; s < end; k = (k + 1) % pat->n, at = 0) {
-            double next = ploti_min(s + ploti_max(pat->len[k] - at, 1e-3), end);
-            if (k % 2 == 0) {
-                const double p[2] = {a[0] + dx * (s / len), a[1] + dy * (s / len)};
-                const double q[2] = {a[0] + dx * (next / len), a[1] + dy * (next / len)};
-                ploti_segment(c, p, q, radius);
-            }
+            const double next = fmin(s + fmax(pat->len[k] - at, 1e-3), end);
+            const ploti_point p = {a.x + dx * (s / len), a.y + dy * (s / len)};
+            const ploti_point q = {a.x + dx * (next / len), a.y + dy * (next / len)};
+            if (k % 2 == 0) ploti_segment(c, p, q, radius);
             s = next;
         }
     }
@@ -762,22 +718,20 @@ static void ploti_dash_segment(ploti_canvas *c, const double *a, const double *b
 }
 
 /* Adds a polyline in the given style to the mask; ploti_flush paints it. */
-static void ploti_stroke(ploti_canvas *c, const double *p, size_t n, double width, int dash)
+static void ploti_stroke(ploti_canvas *c, const ploti_point *p, size_t n, double width, int dash)
 {
-    ploti_pattern pat;
+    ploti_pattern pat = ploti_dashes(dash, fmax(width, 1));
     size_t i;
-    if (dash == PLOT_SOLID || n < 2) {
+    if (dash == PLOT_SOLID || n < 2)
         ploti_polyline(c, p, n, width / 2);
-        return;
-    }
-    pat = ploti_dashes(dash, ploti_max(width, 1));
-    for (i = 0; i + 1 < n; i++) ploti_dash_segment(c, p + 2 * i, p + 2 * i + 2, width / 2, &pat);
+    else
+        for (i = 0; i + 1 < n; i++) ploti_dash_segment(c, p[i], p[i + 1], width / 2, &pat);
 }
 
 static void ploti_rule(ploti_canvas *c, double x0, double y0, double x1, double y1, double width,
                        int dash, plot_color color, double alpha)
 {
-    const double p[4] = {x0, y0, x1, y1};
+    const ploti_point p[2] = {{x0, y0}, {x1, y1}};
     ploti_stroke(c, p, 2, width, dash);
     ploti_flush(c, color, alpha);
 }
@@ -829,23 +783,21 @@ static int64_t ploti_fixed(double v)
     return (int64_t)floor(ploti_clamp(v, -4e6, 4e6) * 256 + 0.5);
 }
 
-static void ploti_edge(ploti_canvas *c, const double *a, const double *b)
+static void ploti_edge(ploti_canvas *c, ploti_point a, ploti_point b)
 {
-    int64_t x0 = ploti_fixed(a[0]), y0 = ploti_fixed(a[1]), x1 = ploti_fixed(b[0]);
-    int64_t y1 = ploti_fixed(b[1]), sign = 1, swap, y, end, ny, xa, xb;
-    if (y0 == y1) return;
-    if (y0 > y1) {
-        swap = x0, x0 = x1, x1 = swap;
-        swap = y0, y0 = y1, y1 = swap;
-        sign = -1;
-    }
-    y = y0 < (int64_t)c->clip.y0 * 256 ? (int64_t)c->clip.y0 * 256 : y0;
-    end = y1 > (int64_t)c->clip.y1 * 256 ? (int64_t)c->clip.y1 * 256 : y1;
-    for (xa = x0 + (x1 - x0) * (y - y0) / (y1 - y0); y < end; y = ny, xa = xb) {
+    const int down = ploti_fixed(a.y) < ploti_fixed(b.y);
+    const ploti_point top = down ? a : b, foot = down ? b : a;
+    const int64_t x0 = ploti_fixed(top.x), y0 = ploti_fixed(top.y), y1 = ploti_fixed(foot.y);
+    const int64_t dx = ploti_fixed(foot.x) - x0, dy = y1 - y0;
+    const int64_t first = (int64_t)c->clip.y0 * 256, last = (int64_t)c->clip.y1 * 256;
+    const int64_t end = y1 > last ? last : y1;
+    int64_t y = y0 < first ? first : y0, ny, xa, xb;
+    if (dy == 0) return;
+    for (xa = x0 + dx * (y - y0) / dy; y < end; y = ny, xa = xb) {
         ny = (y / 256 + 1) * 256;
         if (ny > end) ny = end;
-        xb = x0 + (x1 - x0) * (ny - y0) / (y1 - y0);
-        ploti_row_edge(c, (int)(y / 256), xa, xb, sign * (ny - y));
+        xb = x0 + dx * (ny - y0) / dy;
+        ploti_row_edge(c, (int)(y / 256), xa, xb, down ? ny - y : y - ny);
     }
 }
 
@@ -868,22 +820,21 @@ static void ploti_fill_flush(ploti_canvas *c, plot_color color, double alpha)
     c->cell_dirty = ploti_nothing;
 }
 
-static void ploti_polygon(ploti_canvas *c, const double *p, size_t n, plot_color color,
+static void ploti_polygon(ploti_canvas *c, const ploti_point *p, size_t n, plot_color color,
                           double alpha)
 {
     size_t i;
     if (n < 3) return;
-    for (i = 0; i < n; i++) {
-        if (!ploti_drawable(p + 2 * i)) return;
-    }
-    for (i = 0; i < n; i++) ploti_edge(c, p + 2 * i, p + 2 * ((i + 1) % n));
+    for (i = 0; i < n; i++)
+        if (!ploti_drawable(p[i])) return;
+    for (i = 0; i < n; i++) ploti_edge(c, p[i], p[(i + 1) % n]);
     ploti_fill_flush(c, color, alpha);
 }
 
 static void ploti_box_fill(ploti_canvas *c, double x0, double y0, double x1, double y1,
                            plot_color color, double alpha)
 {
-    const double p[8] = {x0, y0, x1, y0, x1, y1, x0, y1};
+    const ploti_point p[4] = {{x0, y0}, {x1, y0}, {x1, y1}, {x0, y1}};
     ploti_polygon(c, p, 4, color, alpha);
 }
 
@@ -895,19 +846,17 @@ typedef struct ploti_pen {
     int upright; /* 1: the text runs upwards */
 } ploti_pen;
 
+static ploti_point ploti_pen_at(const ploti_pen *pen, const double *xy)
+{
+    const double x = pen->x + (pen->upright ? xy[1] : xy[0]);
+    const double y = pen->y + (pen->upright ? -xy[0] : xy[1]);
+    return (ploti_point){floor(x * 64 + 0.5) / 64, floor(y * 64 + 0.5) / 64};
+}
+
 static void ploti_pen_line(void *ctx, const double *from, const double *to)
 {
     const ploti_pen *pen = (const ploti_pen *)ctx;
-    const double *xy[2] = {from, to};
-    double p[4];
-    int i;
-    for (i = 0; i < 2; i++) {
-        const double x = pen->x + (pen->upright ? xy[i][1] : xy[i][0]);
-        const double y = pen->y + (pen->upright ? -xy[i][0] : xy[i][1]);
-        p[2 * i] = floor(x * 64 + 0.5) / 64;
-        p[2 * i + 1] = floor(y * 64 + 0.5) / 64;
-    }
-    ploti_segment(pen->c, p, p + 2, pen->radius);
+    ploti_segment(pen->c, ploti_pen_at(pen, from), ploti_pen_at(pen, to), pen->radius);
 }
 
 #define PLOTI_REGULAR 0.074 /* pen width / em */
@@ -953,7 +902,7 @@ static void ploti_put_up(ploti_canvas *c, double x, double y_middle, const char 
 static double ploti_fit(const char *s, double size, double room)
 {
     double w = font_width(s, size);
-    return w > room && w > 0 ? size * ploti_max(room / w, 0.55) : size;
+    return w > room && w > 0 ? size * fmax(room / w, 0.55) : size;
 }
 
 /* Wraps s to `room`, draws it if c is given, and returns the height used. */
@@ -991,17 +940,18 @@ static double ploti_wrap(plot_figure *f, ploti_canvas *c, double x, double y, do
 
 /* Outlines of the filled markers as multiples of the radius; equal-looking areas. */
 static const struct {
-    int n;
-    double p[8];
-} ploti_shapes[] = {[PLOT_SQUARE] = {4, {-0.87, -0.87, 0.87, -0.87, 0.87, 0.87, -0.87, 0.87}},
-                    [PLOT_TRIANGLE] = {3, {0, -1.25, 1.13, 0.75, -1.13, 0.75}},
-                    [PLOT_DIAMOND] = {4, {0, -1.28, 1.28, 0, 0, 1.28, -1.28, 0}},
-                    [PLOT_WEDGE] = {3, {0, 1.25, -1.13, -0.75, 1.13, -0.75}}};
+    size_t n;
+    ploti_point p[4];
+} ploti_shapes[] = {
+    [PLOT_SQUARE] = {4, {{-0.87, -0.87}, {0.87, -0.87}, {0.87, 0.87}, {-0.87, 0.87}}},
+    [PLOT_TRIANGLE] = {3, {{0, -1.25}, {1.13, 0.75}, {-1.13, 0.75}}},
+    [PLOT_DIAMOND] = {4, {{0, -1.28}, {1.28, 0}, {0, 1.28}, {-1.28, 0}}},
+    [PLOT_WEDGE] = {3, {{0, 1.25}, {-1.13, -0.75}, {1.13, -0.75}}}};
 
-static void ploti_marker_disc(ploti_canvas *c, double x, double y, double r, plot_color color,
-                              double alpha)
+static void ploti_disc(ploti_canvas *c, double x, double y, double r, plot_color color,
+                       double alpha)
 {
-    const double p[2] = {x, y};
+    const ploti_point p = {x, y};
     ploti_segment(c, p, p, r);
     ploti_flush(c, color, alpha);
 }
@@ -1009,22 +959,23 @@ static void ploti_marker_disc(ploti_canvas *c, double x, double y, double r, plo
 static void ploti_marker_poly(ploti_canvas *c, double x, double y, double r, int marker,
                               plot_color color, double alpha)
 {
-    const int n = ploti_shapes[marker].n;
-    double p[8] = {0}; /* gcc 12 cannot see that n is never 0 */
-    int i;
+    const size_t n = ploti_shapes[marker].n;
+    ploti_point p[4] = {{0}}; /* gcc 12 cannot see that n is never 0 */
+    size_t i;
     for (i = 0; i < n; i++) {
-        p[2 * i] = x + r * ploti_shapes[marker].p[2 * i];
-        p[2 * i + 1] = y + r * ploti_shapes[marker].p[2 * i + 1];
+        p[i].x = x + r * ploti_shapes[marker].p[i].x;
+        p[i].y = y + r * ploti_shapes[marker].p[i].y;
     }
-    ploti_polygon(c, p, (size_t)n, color, alpha);
+    ploti_polygon(c, p, n, color, alpha);
 }
 
-static void ploti_marker_cross(ploti_canvas *c, double x, double y, double r, int marker, double w)
+static void ploti_marker_cross(ploti_canvas *c, double x, double y, double r, int marker)
 {
     const double d = marker == PLOT_CROSS ? 0.85 * r : 0, s = marker == PLOT_PLUS ? 1.15 * r : 0;
-    const double p[8] = {x - d - s, y - d, x + d + s, y + d, x - d, y + d + s, x + d, y - d - s};
-    ploti_segment(c, p, p + 2, w / 2);
-    ploti_segment(c, p + 4, p + 6, w / 2);
+    const ploti_point p[2] = {{x - d - s, y - d}, {x + d + s, y + d}};
+    const ploti_point q[2] = {{x - d, y + d + s}, {x + d, y - d - s}};
+    ploti_segment(c, p[0], p[1], 0.31 * r);
+    ploti_segment(c, q[0], q[1], 0.31 * r);
 }
 
 /* rim: width of the white edge that parts overlapping markers */
@@ -1032,14 +983,14 @@ static void ploti_marker(ploti_canvas *c, double x, double y, double r, int mark
                          plot_color color, double alpha)
 {
     if (marker == PLOT_CROSS || marker == PLOT_PLUS) {
-        ploti_marker_cross(c, x, y, r, marker, 0.62 * r);
+        ploti_marker_cross(c, x, y, r, marker);
         ploti_flush(c, color, alpha);
     } else if (marker == PLOT_RING) {
-        ploti_marker_disc(c, x, y, r * 1.1, color, alpha);
-        ploti_marker_disc(c, x, y, r * 0.62, PLOT_WHITE, 1);
+        ploti_disc(c, x, y, r * 1.1, color, alpha);
+        ploti_disc(c, x, y, r * 0.62, PLOT_WHITE, 1);
     } else if (marker == PLOT_CIRCLE) {
-        if (rim > 0) ploti_marker_disc(c, x, y, r + rim, PLOT_WHITE, alpha);
-        ploti_marker_disc(c, x, y, r, color, alpha);
+        if (rim > 0) ploti_disc(c, x, y, r + rim, PLOT_WHITE, alpha);
+        ploti_disc(c, x, y, r, color, alpha);
     } else {
         if (rim > 0) ploti_marker_poly(c, x, y, r + 1.4 * rim, marker, PLOT_WHITE, alpha);
         ploti_marker_poly(c, x, y, r, marker, color, alpha);
@@ -1160,8 +1111,7 @@ void plot_heading(plot_panel *p, const char *text)
 
 static void ploti_set_range(plot_panel *p, ploti_axis *a, double lo, double hi)
 {
-    if (!ploti_demand(p->fig,
-                      ploti_finite(lo) && ploti_finite(hi) && ploti_finite(hi - lo) && lo != hi,
+    if (!ploti_demand(p->fig, isfinite(lo) && isfinite(hi) && isfinite(hi - lo) && lo != hi,
                       "plot: an axis range must be finite and not empty"))
         return;
     a->fixed = 1;
@@ -1193,7 +1143,7 @@ static void ploti_set_ticks(plot_panel *p, ploti_axis *a, const double *at,
     memset(&a->custom, 0, sizeof a->custom);
     for (i = 0; i < n; i++) {
         a->custom.at[i] = at[i];
-        if (labels) ploti_label(a->custom.text[i], labels[i]);
+        if (labels && labels[i]) (void)snprintf(a->custom.text[i], PLOTI_LABEL, "%s", labels[i]);
     }
     a->custom.n = n;
     a->is_custom = 1;
@@ -1455,7 +1405,7 @@ static ploti_item *ploti_field(plot_panel *p, int kind, size_t rows, size_t cols
     ploti_item *it = ploti_push(p, kind, NULL, NULL);
     if (!it) return NULL;
     if (!ploti_demand(p->fig,
-                      ploti_finite(x0 + x1) && ploti_finite(y0 + y1) && x0 != x1 && y0 != y1 &&
+                      isfinite(x0 + x1) && isfinite(y0 + y1) && x0 != x1 && y0 != y1 &&
                           rows <= 1000000 && cols <= 1000000,
                       "plot: a field needs a finite rectangle and at most 10^6 rows or columns"))
         return NULL;
@@ -1472,17 +1422,17 @@ static ploti_item *ploti_field(plot_panel *p, int kind, size_t rows, size_t cols
 static void ploti_heat_range(ploti_item *it, double lo, double hi)
 {
     size_t i;
-    if (!(lo < hi) || !ploti_finite(hi - lo)) {
+    if (!(lo < hi) || !isfinite(hi - lo)) {
         lo = PLOTI_HUGE;
         hi = -PLOTI_HUGE;
         for (i = 0; i < it->n; i++) {
             double v = ploti_clamp(it->y[i], -PLOTI_LIMIT, PLOTI_LIMIT);
-            if (!ploti_finite(it->y[i])) continue;
-            lo = ploti_min(lo, v);
-            hi = ploti_max(hi, v);
+            if (!isfinite(it->y[i])) continue;
+            lo = fmin(lo, v);
+            hi = fmax(hi, v);
         }
         if (!(lo < hi)) { /* nothing, or one value everywhere */
-            lo = ploti_finite(lo) ? lo - 0.5 : 0;
+            lo = isfinite(lo) ? lo - 0.5 : 0;
             hi = lo + 1;
         }
     }
@@ -1542,7 +1492,7 @@ void plot_table(plot_panel *p, const char *const *cells, int rows, int cols, con
 static void ploti_see(ploti_axis *a, double v)
 {
     double t = ploti_transform(a->scale, v);
-    if (!ploti_finite(t)) return;
+    if (!isfinite(t)) return;
     t = ploti_clamp(t, -PLOTI_LIMIT, PLOTI_LIMIT); /* so that ranges are finite too */
     if (t < a->data_lo) a->data_lo = t;
     if (t > a->data_hi) a->data_hi = t;
@@ -1551,16 +1501,16 @@ static void ploti_see(ploti_axis *a, double v)
 static int ploti_in_view(const ploti_axis *x,
                          double v) /* with a fixed x range, y follows what shows */
 {
-    if (!ploti_finite(v)) return 0;
+    if (!isfinite(v)) return 0;
     return !x->fixed ||
-           (v >= ploti_min(x->fixed_lo, x->fixed_hi) && v <= ploti_max(x->fixed_lo, x->fixed_hi));
+           (v >= fmin(x->fixed_lo, x->fixed_hi) && v <= fmax(x->fixed_lo, x->fixed_hi));
 }
 
 static void ploti_see_series(plot_panel *p, const ploti_item *it)
 {
     size_t i;
     for (i = 0; i < it->n; i++) {
-        if (!ploti_finite(it->y[i]) || !ploti_finite(it->x[i])) continue;
+        if (!isfinite(it->y[i]) || !isfinite(it->x[i])) continue;
         ploti_see(&p->x, it->x[i]);
         if (!ploti_in_view(&p->x, it->x[i])) continue;
         ploti_see(&p->y, it->y[i]);
@@ -1587,7 +1537,7 @@ static void ploti_see_bars(plot_panel *p, const ploti_item *it)
     size_t i;
     for (i = 0; i < it->n; i++) {
         ploti_see(&p->y, it->y[i]);
-        if (it->hi && ploti_finite(it->hi[i])) {
+        if (it->hi && isfinite(it->hi[i])) {
             ploti_see(&p->y, it->y[i] + it->hi[i]);
             ploti_see(&p->y, it->y[i] - it->hi[i]);
         }
@@ -1644,7 +1594,7 @@ static void ploti_pad(ploti_axis *a, double pad)
     if (!(lo <= hi)) {
         lo = 0;
         hi = 1;
-    } else if (hi - lo <= 1e-12 * ploti_max(fabs(lo), fabs(hi))) { /* constant */
+    } else if (hi - lo <= 1e-12 * fmax(fabs(lo), fabs(hi))) { /* constant */
         d = a->scale != PLOT_LINEAR ? 0.5 : lo != 0 ? 0.1 * fabs(lo) : 1;
         lo -= d;
         hi += d;
@@ -1666,7 +1616,7 @@ static void ploti_settle(plot_figure *f, ploti_axis *a, double pad)
     }
     a->lo = ploti_transform(a->scale, a->fixed_lo);
     a->hi = ploti_transform(a->scale, a->fixed_hi);
-    (void)ploti_demand(f, ploti_finite(a->lo) && ploti_finite(a->hi),
+    (void)ploti_demand(f, isfinite(a->lo) && isfinite(a->hi),
                        "plot: the range of a log axis must be positive");
 }
 
@@ -1675,8 +1625,8 @@ static void ploti_unite(plot_panel *first)
 {
     plot_panel *p;
     for (p = first->next; p && p->shares_y; p = p->next) {
-        first->y.data_lo = ploti_min(first->y.data_lo, p->y.data_lo);
-        first->y.data_hi = ploti_max(first->y.data_hi, p->y.data_hi);
+        first->y.data_lo = fmin(first->y.data_lo, p->y.data_lo);
+        first->y.data_hi = fmax(first->y.data_hi, p->y.data_hi);
     }
     for (p = first->next; p && p->shares_y; p = p->next) {
         p->y.data_lo = first->y.data_lo;
@@ -1701,9 +1651,8 @@ static void ploti_ranges(plot_figure *f)
         p->x.tight = p->y.tight = 0;
         for (it = p->items; it; it = it->next) ploti_see_item(p, it);
     }
-    for (p = f->panels; p; p = p->next) {
+    for (p = f->panels; p; p = p->next)
         if (!p->shares_y) ploti_unite(p);
-    }
     for (p = f->panels; p; p = p->next) {
         ploti_settle(f, &p->x, ploti_find(p, PLOTI_SCATTER) ? 0.04 : 0.02);
         ploti_settle(f, &p->y, p->bars && p->bar_decimals >= 0 ? 0.13 : 0.05);
@@ -1728,7 +1677,7 @@ enum {
 static double ploti_em(const plot_figure *f, int what)
 {
     static const double size[9] = {26, 28.5, 26.5, 25, 30, 41, 27.5, 21, 27};
-    return ploti_max(f->scale * size[what], 21 * f->cv.w / 1600.0);
+    return fmax(f->scale * size[what], 21 * f->cv.w / 1600.0);
 }
 
 static void ploti_log_minors(ploti_ticks *t, double lo, double hi, int powers_only)
@@ -1738,10 +1687,9 @@ static void ploti_log_minors(ploti_ticks *t, double lo, double hi, int powers_on
     for (k = from; k <= to; k++) {
         for (m = 1; m < 10; m++) {
             double v = m * ploti_pow10(k);
-            if (m > 1 && powers_only) continue;
-            if (v < lo || v > hi || t->minors >= (int)(sizeof t->minor / sizeof *t->minor))
-                continue;
-            t->minor[t->minors++] = v;
+            if ((m == 1 || !powers_only) && v >= lo && v <= hi &&
+                t->minors < (int)(sizeof t->minor / sizeof *t->minor))
+                t->minor[t->minors++] = v;
         }
     }
 }
@@ -1750,19 +1698,19 @@ static void ploti_log_minors(ploti_ticks *t, double lo, double hi, int powers_on
 static void ploti_ridge_ticks(const plot_panel *p, ploti_ticks *t, double lines)
 {
     const ploti_item *it;
-    int every = 1 + ploti_int(1.05 * (p->ridges + p->overlap) / ploti_max(lines, 1));
+    int every = 1 + ploti_int(1.05 * (p->ridges + p->overlap) / fmax(lines, 1));
     for (it = p->items; it; it = it->next) {
         if (it->kind != PLOTI_RIDGE || t->n >= PLOTI_TICKS || !it->label) continue;
         if (it->index % every != 0) continue;
         t->at[t->n] = p->ridges - 1 - it->index;
-        ploti_label(t->text[t->n++], it->label);
+        (void)snprintf(t->text[t->n++], PLOTI_LABEL, "%s", it->label);
     }
 }
 
 static void ploti_auto_ticks(const ploti_axis *a, ploti_ticks *t, int most)
 {
-    double lo = ploti_untransform(a->scale, ploti_min(a->lo, a->hi));
-    double hi = ploti_untransform(a->scale, ploti_max(a->lo, a->hi));
+    double lo = ploti_untransform(a->scale, fmin(a->lo, a->hi));
+    double hi = ploti_untransform(a->scale, fmax(a->lo, a->hi));
     t->n = ploti_nice_ticks(lo, hi, a->scale, most, t->at);
     if (a->scale == PLOT_LINEAR) {
         ploti_label_linear(t);
@@ -1786,7 +1734,7 @@ static int ploti_apart(const ploti_axis *a, double em)
     for (i = 0; i < a->ticks.n; i++) {
         int k = down ? a->ticks.n - 1 - i : i;
         double w = font_width(a->ticks.text[k], em), x = ploti_pixel(a, a->ticks.at[k]);
-        if (!ploti_finite(x) || !a->ticks.text[k][0]) continue;
+        if (!isfinite(x) || !a->ticks.text[k][0]) continue;
         if (x - w / 2 < last) return 0;
         last = x + w / 2 + gap;
     }
@@ -1822,7 +1770,7 @@ static double ploti_widest(const ploti_axis *a)
 {
     double w = 0;
     int i;
-    for (i = 0; i < a->ticks.n; i++) w = ploti_max(w, font_width(a->ticks.text[i], a->tick_em));
+    for (i = 0; i < a->ticks.n; i++) w = fmax(w, font_width(a->ticks.text[i], a->tick_em));
     return w;
 }
 
@@ -1833,9 +1781,8 @@ static void ploti_legend_add(ploti_legend *l, const ploti_item *it)
     ploti_entry *e = NULL;
     int i;
     if (!it->label || !it->label[0]) return;
-    for (i = 0; i < l->n; i++) {
+    for (i = 0; i < l->n; i++)
         if (strcmp(l->entry[i].label, it->label) == 0) e = &l->entry[i];
-    }
     if (!e) {
         if (l->n == PLOTI_ENTRIES) return;
         e = &l->entry[l->n++];
@@ -1863,9 +1810,8 @@ static void ploti_legend_add(ploti_legend *l, const ploti_item *it)
 static void ploti_collect(ploti_legend *l, const plot_panel *p)
 {
     const ploti_item *it;
-    for (it = p->items; it; it = it->next) {
+    for (it = p->items; it; it = it->next)
         if (it->kind <= PLOTI_BAR && it->kind != PLOTI_RIDGE) ploti_legend_add(l, it);
-    }
 }
 
 static double ploti_line_px(const plot_figure *f, const plot_style *s)
@@ -1880,7 +1826,7 @@ static double ploti_marker_px(const plot_figure *f, const plot_style *s)
 
 static double ploti_opacity(const plot_style *s, double usual)
 {
-    return s->alpha > 0 ? ploti_min(s->alpha, 1) : usual;
+    return s->alpha > 0 ? fmin(s->alpha, 1) : usual;
 }
 
 /* The most important thing that has been drawn in a box. */
@@ -1904,9 +1850,8 @@ static int ploti_covers_ink(const plot_figure *f, const ploti_rect *b, double ma
 static double ploti_handle_width(const ploti_legend *l, double em)
 {
     int i;
-    for (i = 0; i < l->n; i++) {
+    for (i = 0; i < l->n; i++)
         if (l->entry[i].line || l->entry[i].fill) return 2.1 * em;
-    }
     return 0.8 * em;
 }
 
@@ -1916,22 +1861,20 @@ static void ploti_handle(plot_figure *f, const ploti_entry *e, double x, double 
     ploti_canvas *c = &f->cv;
     double w = ploti_line_px(f, &e->style), h = 0.36 * em;
     double alpha = ploti_opacity(&e->style, 1);
-    if (e->fill) {
-        ploti_box_fill(c, x, y - h, x1, y + h, e->style.color, e->fill_alpha);
-    }
+    if (e->fill) ploti_box_fill(c, x, y - h, x1, y + h, e->style.color, e->fill_alpha);
     if (e->fill == 2) {
         const double l = x + w / 2, r = x1 - w / 2;
-        const double p[10] = {l, y - h, r, y - h, r, y + h, l, y + h, l, y - h};
+        const ploti_point p[5] = {{l, y - h}, {r, y - h}, {r, y + h}, {l, y + h}, {l, y - h}};
         ploti_stroke(c, p, 5, 0.8 * w, e->style.dash);
         ploti_flush(c, e->style.color, 1);
     }
     if (e->line) {
         ploti_rule(c, x + w / 2, y, x1 - w / 2, y, w, e->style.dash, e->style.color,
-                   ploti_max(alpha, 0.6));
+                   fmax(alpha, 0.6));
     }
     if (e->style.marker && (e->points || e->line)) {
         ploti_marker(c, (x + x1) / 2, y, ploti_marker_px(f, &e->style), e->style.marker,
-                     1.2 * f->scale, e->style.color, ploti_max(alpha, 0.85));
+                     1.2 * f->scale, e->style.color, fmax(alpha, 0.85));
     }
 }
 
@@ -1963,7 +1906,7 @@ static ploti_flow ploti_flow_columns(const plot_figure *f, const ploti_legend *l
     }
     for (i = 0; i < l->n; i++) {
         double one = ploti_entry_width(&o, &l->entry[i]);
-        o.widest = ploti_max(o.widest, one);
+        o.widest = fmax(o.widest, one);
         o.w += one + (i ? PLOTI_BETWEEN * o.em : 0);
     }
     if (o.even) o.w = o.columns * (o.widest + PLOTI_BETWEEN * o.em) - PLOTI_BETWEEN * o.em;
@@ -1982,9 +1925,8 @@ static ploti_flow ploti_flow_wide(const plot_figure *f, const ploti_legend *l, d
 
 static ploti_flow ploti_flow_of(const plot_panel *p, int spot)
 {
-    if (spot == PLOT_LEGEND_ABOVE) {
+    if (spot == PLOT_LEGEND_ABOVE)
         return ploti_flow_wide(p->fig, &p->entries, p->box.x1 - p->box.x0);
-    }
     return ploti_flow_columns(p->fig, &p->entries, 1);
 }
 
@@ -2038,8 +1980,7 @@ static int ploti_choose_spot(plot_panel *p)
     above = ploti_flow_of(p, PLOT_LEGEND_ABOVE);
     right = ploti_flow_of(p, PLOT_LEGEND_RIGHT);
     /* what either costs of the panel; a legend beside a square panel may cost nothing */
-    aside =
-        ploti_max(0, right.w + 2 * right.em - (p->cell.x1 - p->box.x1)) / (p->cell.x1 - p->cell.x0);
+    aside = fmax(0, right.w + 2 * right.em - (p->cell.x1 - p->box.x1)) / (p->cell.x1 - p->cell.x0);
     if (aside > 0 && above.h < 1.5 * above.pitch) return PLOT_LEGEND_ABOVE; /* one row is enough */
     return aside <= above.h / (p->cell.y1 - p->cell.y0) ? PLOT_LEGEND_RIGHT : PLOT_LEGEND_ABOVE;
 }
@@ -2069,9 +2010,8 @@ static int ploti_place_legends(plot_figure *f)
 static int ploti_free(const plot_panel *p)
 {
     const ploti_item *it;
-    for (it = p->items; it; it = it->next) {
+    for (it = p->items; it; it = it->next)
         if (it->kind < PLOTI_IMAGES) return 0;
-    }
     return p->items != NULL;
 }
 
@@ -2112,18 +2052,18 @@ static void ploti_measure_right(plot_panel *p)
         int last = p->x.lo <= p->x.hi ? p->x.ticks.n - 1 : 0;
         double x = ploti_pixel(&p->x, p->x.ticks.at[last]);
         w = font_width(p->x.ticks.text[last], p->x.tick_em) / 2;
-        if (ploti_finite(x)) p->right = ploti_max(p->right, x + w - ploti_max(p->x.from, p->x.to));
+        if (isfinite(x)) p->right = fmax(p->right, x + w - fmax(p->x.from, p->x.to));
     }
     for (it = p->items; it; it = it->next) {
         const char *s = ploti_end_label(p, it);
-        if (s) ends = ploti_max(ends, font_width(s, ploti_em(f, PLOTI_EM_LEGEND)) + 0.8 * em);
+        if (s) ends = fmax(ends, font_width(s, ploti_em(f, PLOTI_EM_LEGEND)) + 0.8 * em);
     }
-    p->right = ploti_max(p->right, ends);
+    p->right = fmax(p->right, ends);
     if (p->colorbar && heat) {
         ploti_axis a;
         ploti_bar_axis(p, heat, &a);
-        p->right = ploti_max(p->right, 1.7 * em + ploti_widest(&a) + ploti_gap(f) +
-                                           ploti_tick_len(f) + (p->bar_label ? 1.75 * em : 0));
+        p->right = fmax(p->right, 1.7 * em + ploti_widest(&a) + ploti_gap(f) + ploti_tick_len(f) +
+                                      (p->bar_label ? 1.75 * em : 0));
     }
     if (p->spot == PLOT_LEGEND_RIGHT) p->right += ploti_flow_of(p, p->spot).w + 0.8 * em;
 }
@@ -2161,8 +2101,8 @@ typedef struct ploti_tracks { /* the columns, or the rows, of the grid */
 
 static void ploti_track_need(ploti_tracks *t, int first, int span, double before, double after)
 {
-    t->before[first] = ploti_max(t->before[first], before);
-    t->after[first + span - 1] = ploti_max(t->after[first + span - 1], after);
+    t->before[first] = fmax(t->before[first], before);
+    t->after[first + span - 1] = fmax(t->after[first + span - 1], after);
     if (first + span > t->n) t->n = first + span;
 }
 
@@ -2189,7 +2129,7 @@ static void ploti_apply_aspect(plot_panel *p)
     double xr = fabs(p->x.hi - p->x.lo), yr = fabs(p->y.hi - p->y.lo) * p->axes.aspect;
     double w = p->box.x1 - p->box.x0, h = p->box.y1 - p->box.y0, unit;
     if (!(p->axes.aspect > 0) || !(xr > 0) || !(yr > 0)) return;
-    unit = ploti_min(w / xr, h / yr);
+    unit = fmin(w / xr, h / yr);
     if (!(unit * xr >= 2 && unit * yr >= 2)) return; /* would leave nothing to see */
     p->box.x1 = floor(p->box.x0 + unit * xr); /* to the left, as the panels above and below */
     p->box.y0 = floor(p->box.y0 + (h - unit * yr) / 2);
@@ -2266,7 +2206,7 @@ static void ploti_layout(plot_figure *f)
         for (p = f->panels; p; p = p->next) {
             ploti_measure(p);
             ploti_track_need(&cols, p->axes.col, p->axes.cols, p->left,
-                             ploti_max(0, p->right - (p->cell.x1 - p->box.x1)));
+                             fmax(0, p->right - (p->cell.x1 - p->box.x1)));
             ploti_track_need(&rows, p->axes.row, p->axes.rows, p->top, p->bottom);
         }
         fits = ploti_track_place(&cols, f->widths, page.x0, page.x1, gap);
@@ -2284,8 +2224,7 @@ static void ploti_layout(plot_figure *f)
 
 static int ploti_on_axis(const ploti_axis *a, double px)
 {
-    return ploti_finite(px) && px >= ploti_min(a->from, a->to) - 0.51 &&
-           px <= ploti_max(a->from, a->to) + 0.51;
+    return isfinite(px) && px >= fmin(a->from, a->to) - 0.51 && px <= fmax(a->from, a->to) + 0.51;
 }
 
 static void ploti_draw_markers(plot_panel *p, const ploti_item *it)
@@ -2313,39 +2252,37 @@ static void ploti_draw_markers(plot_panel *p, const ploti_item *it)
 static void ploti_draw_line(plot_panel *p, const ploti_item *it)
 {
     plot_figure *f = p->fig;
-    double w = ploti_line_px(f, &it->style), *q = ploti_points(f, 2 * it->n + 2);
+    const double w = ploti_line_px(f, &it->style);
+    ploti_point *q = ploti_points(f, 2 * it->n + 2);
     size_t i, n = 0;
     if (!q) return;
     for (i = 0; i <= it->n; i++) {
-        double x = i < it->n ? ploti_pixel(&p->x, it->x[i]) : PLOTI_GAP;
-        double y = i < it->n ? ploti_pixel(&p->y, it->y[i]) : PLOTI_GAP;
-        if (!ploti_finite(x) || !ploti_finite(y)) { /* a gap ends the run */
+        const double x = i < it->n ? ploti_pixel(&p->x, it->x[i]) : PLOTI_GAP;
+        const double y = i < it->n ? ploti_pixel(&p->y, it->y[i]) : PLOTI_GAP;
+        if (!isfinite(x) || !isfinite(y)) { /* a gap ends the run */
             ploti_stroke(&f->cv, q, n, n == 1 ? 2.4 * w : w, it->style.dash);
             n = 0;
             continue;
         }
         if (it->style.step && n > 0) {
-            q[2 * n] = x;
-            q[2 * n + 1] = q[2 * n - 1];
+            q[n] = (ploti_point){x, q[n - 1].y};
             n++;
         }
-        q[2 * n] = x;
-        q[2 * n + 1] = y;
-        n++;
+        q[n++] = (ploti_point){x, y};
     }
     ploti_flush(&f->cv, it->style.color, ploti_opacity(&it->style, 1));
     if (it->style.marker) ploti_draw_markers(p, it);
 }
 
 /* The polygon of one run of a band: lows forwards in the first half of q, then highs backwards. */
-static void ploti_band_run(plot_panel *p, const ploti_item *it, size_t from, size_t to, double *q)
+static void ploti_band_run(plot_panel *p, const ploti_item *it, size_t from, size_t to,
+                           ploti_point *q)
 {
     size_t i, n = to - from;
     for (i = 0; i < n; i++) {
-        double *lo = q + 2 * i, *hi = q + 2 * (2 * n - 1 - i);
-        lo[0] = hi[0] = ploti_pixel(&p->x, it->x[from + i]);
-        lo[1] = ploti_pixel_low(&p->y, it->lo[from + i]);
-        hi[1] = ploti_pixel_low(&p->y, it->hi[from + i]);
+        const double x = ploti_pixel(&p->x, it->x[from + i]);
+        q[i] = (ploti_point){x, ploti_pixel_low(&p->y, it->lo[from + i])};
+        q[2 * n - 1 - i] = (ploti_point){x, ploti_pixel_low(&p->y, it->hi[from + i])};
     }
     if (n == 1) {
         ploti_stroke(&p->fig->cv, q, 2, 3 * ploti_line_px(p->fig, &it->style), PLOT_SOLID);
@@ -2356,12 +2293,12 @@ static void ploti_band_run(plot_panel *p, const ploti_item *it, size_t from, siz
 
 static void ploti_draw_band(plot_panel *p, const ploti_item *it)
 {
-    double *q = ploti_points(p->fig, 2 * it->n + 2);
+    ploti_point *q = ploti_points(p->fig, 2 * it->n + 2);
     size_t i, from = 0;
     if (!q) return;
     for (i = 0; i <= it->n; i++) {
-        int good = i < it->n && ploti_finite(ploti_pixel(&p->x, it->x[i])) &&
-                   ploti_finite(it->lo[i]) && ploti_finite(it->hi[i]);
+        int good = i < it->n && isfinite(ploti_pixel(&p->x, it->x[i])) && isfinite(it->lo[i]) &&
+                   isfinite(it->hi[i]);
         if (good) continue;
         if (i > from) ploti_band_run(p, it, from, i, q);
         from = i + 1;
@@ -2371,12 +2308,11 @@ static void ploti_draw_band(plot_panel *p, const ploti_item *it)
 static void ploti_whisker(plot_panel *p, double x, double lo, double hi, double cap, double width,
                           plot_color color)
 {
-    ploti_canvas *c = &p->fig->cv;
-    const double q[12] = {x, lo, x, hi, x - cap, lo, x + cap, lo, x - cap, hi, x + cap, hi};
-    ploti_polyline(c, q, 2, width / 2);
-    ploti_polyline(c, q + 4, 2, width / 2);
-    ploti_polyline(c, q + 8, 2, width / 2);
-    ploti_flush(c, color, 1);
+    const ploti_point end[6] = {{x, lo},       {x, hi},       {x - cap, lo},
+                                {x + cap, lo}, {x - cap, hi}, {x + cap, hi}};
+    int i;
+    for (i = 0; i < 6; i += 2) ploti_segment(&p->fig->cv, end[i], end[i + 1], width / 2);
+    ploti_flush(&p->fig->cv, color, 1);
 }
 
 static void ploti_draw_errors(plot_panel *p, const ploti_item *it)
@@ -2386,10 +2322,9 @@ static void ploti_draw_errors(plot_panel *p, const ploti_item *it)
     for (i = 0; i < it->n; i++) {
         double x = ploti_pixel(&p->x, it->x[i]), y = ploti_pixel(&p->y, it->y[i]);
         double lo = ploti_pixel_low(&p->y, it->lo[i]), hi = ploti_pixel_low(&p->y, it->hi[i]);
-        if (!ploti_finite(x) || !ploti_finite(y)) continue;
-        if (ploti_finite(lo) && ploti_finite(hi)) {
+        if (!isfinite(x) || !isfinite(y)) continue;
+        if (isfinite(lo) && isfinite(hi))
             ploti_whisker(p, x, lo, hi, 0.8 * cap, w, it->style.color);
-        }
     }
     ploti_draw_markers(p, it);
 }
@@ -2397,26 +2332,22 @@ static void ploti_draw_errors(plot_panel *p, const ploti_item *it)
 static void ploti_draw_hist(plot_panel *p, const ploti_item *it)
 {
     plot_figure *f = p->fig;
-    double *q = ploti_points(f, 2 * it->n + 4), base = ploti_pixel_low(&p->y, 0), w;
+    ploti_point *q = ploti_points(f, 2 * it->n + 4);
+    const double base = ploti_pixel_low(&p->y, 0);
     size_t i, n = 0;
     if (!q || it->n == 0) return;
-    w = 0.8 * ploti_line_px(f, &it->style);
-    q[2 * n] = ploti_pixel(&p->x, it->x[0]);
-    q[2 * n++ + 1] = base;
+    q[n++] = (ploti_point){ploti_pixel(&p->x, it->x[0]), base};
     for (i = 0; i < it->n; i++) {
-        double x0 = ploti_pixel(&p->x, it->x[i]), x1 = ploti_pixel(&p->x, it->x[i + 1]);
-        double y = ploti_finite(it->y[i]) ? ploti_pixel_low(&p->y, it->y[i]) : base;
-        if (!ploti_finite(x0) || !ploti_finite(x1)) continue;
-        q[2 * n] = x0;
-        q[2 * n++ + 1] = y;
-        q[2 * n] = x1;
-        q[2 * n++ + 1] = y;
+        const double x0 = ploti_pixel(&p->x, it->x[i]), x1 = ploti_pixel(&p->x, it->x[i + 1]);
+        const double y = isfinite(it->y[i]) ? ploti_pixel_low(&p->y, it->y[i]) : base;
+        if (!isfinite(x0) || !isfinite(x1)) continue;
+        q[n++] = (ploti_point){x0, y};
+        q[n++] = (ploti_point){x1, y};
     }
-    q[2 * n] = q[2 * n - 2];
-    q[2 * n++ + 1] = base;
-    if (n < 4 || !ploti_finite(q[0])) return;
+    q[n] = (ploti_point){q[n - 1].x, base};
+    if (++n < 4 || !isfinite(q[0].x)) return;
     ploti_polygon(&f->cv, q, n, it->style.color, it->style.alpha);
-    ploti_stroke(&f->cv, q, n, w, it->style.dash);
+    ploti_stroke(&f->cv, q, n, 0.8 * ploti_line_px(f, &it->style), it->style.dash);
     ploti_flush(&f->cv, it->style.color, 1);
 }
 
@@ -2426,9 +2357,8 @@ static double ploti_ridge_top(const plot_panel *p) /* the highest density of all
     double top = 0;
     size_t i;
     for (it = p->items; it; it = it->next) {
-        for (i = 0; it->kind == PLOTI_RIDGE && i < it->n; i++) {
-            if (ploti_finite(it->y[i])) top = ploti_max(top, it->y[i]);
-        }
+        for (i = 0; it->kind == PLOTI_RIDGE && i < it->n; i++)
+            if (isfinite(it->y[i])) top = fmax(top, it->y[i]);
     }
     return top > 0 ? top : 1;
 }
@@ -2436,28 +2366,25 @@ static double ploti_ridge_top(const plot_panel *p) /* the highest density of all
 static void ploti_draw_ridge(plot_panel *p, const ploti_item *it)
 {
     plot_figure *f = p->fig;
-    double *q = ploti_points(f, it->n + 2), unit = p->overlap / ploti_ridge_top(p);
-    double row = p->ridges - 1 - it->index, base = ploti_pixel(&p->y, row), w;
+    ploti_point *q = ploti_points(f, it->n + 2);
+    const double unit = p->overlap / ploti_ridge_top(p), w = 0.72 * ploti_line_px(f, &it->style);
+    const double row = p->ridges - 1 - it->index, base = ploti_pixel(&p->y, row);
     const plot_color color = it->style.color;
     size_t i, n = 1;
-    if (!q || !ploti_finite(base)) return;
-    w = 0.72 * ploti_line_px(f, &it->style);
+    if (!q || !isfinite(base)) return;
     for (i = 0; i < it->n; i++) {
-        double x = ploti_pixel(&p->x, it->x[i]), y;
-        y = ploti_pixel(&p->y, row + it->y[i] * unit);
-        if (!ploti_finite(x)) continue;
-        q[2 * n] = x;
-        q[2 * n++ + 1] = ploti_finite(y) ? y : base;
+        const double x = ploti_pixel(&p->x, it->x[i]);
+        const double y = ploti_pixel(&p->y, row + it->y[i] * unit);
+        if (isfinite(x)) q[n++] = (ploti_point){x, isfinite(y) ? y : base};
     }
     if (n < 3) return;
-    q[0] = q[2];
-    q[1] = base;
-    q[2 * n] = q[2 * n - 2];
-    q[2 * n++ + 1] = base;
+    q[0] = (ploti_point){q[1].x, base};
+    q[n] = (ploti_point){q[n - 1].x, base};
+    n++;
     ploti_polygon(&f->cv, q, n, PLOT_WHITE, 0.88); /* what lies behind stays a hint */
     ploti_polygon(&f->cv, q, n, color, ploti_opacity(&it->style, 0.62));
     ploti_rule(&f->cv, p->box.x0, base, p->box.x1, base, 0.5 * w, PLOT_SOLID, color, 0.6);
-    ploti_stroke(&f->cv, q + 2, n - 2, w, PLOT_SOLID);
+    ploti_stroke(&f->cv, q + 1, n - 2, w, PLOT_SOLID);
     ploti_flush(&f->cv, ploti_blend(color, PLOT_BLACK, 0.25), 1);
 }
 
@@ -2484,19 +2411,18 @@ static void ploti_draw_bars(plot_panel *p, const ploti_item *it)
         double mid = (double)i - 0.4 + (it->index + 0.5) * slot, half = 0.46 * slot, e, top;
         double x0 = floor(ploti_pixel(&p->x, mid - half) + 0.5), y = ploti_pixel(&p->y, it->y[i]);
         double x1 = floor(ploti_pixel(&p->x, mid + half) + 0.5), x = (x0 + x1) / 2;
-        if (!ploti_finite(y) || !ploti_finite(x0) || !ploti_finite(x1)) continue;
+        if (!isfinite(y) || !isfinite(x0) || !isfinite(x1)) continue;
         if (x1 <= x0) x1 = x0 + 1;
         ploti_box_fill(&f->cv, x0, y, x1, base, it->style.color, it->style.alpha);
-        e = it->hi && ploti_finite(it->hi[i]) ? fabs(it->hi[i]) : 0;
+        e = it->hi && isfinite(it->hi[i]) ? fabs(it->hi[i]) : 0;
         top = ploti_pixel_low(&p->y, it->y[i] < 0 ? it->y[i] - e : it->y[i] + e);
         if (e > 0) {
             double far = ploti_pixel_low(&p->y, it->y[i] < 0 ? it->y[i] + e : it->y[i] - e);
-            double cap = ploti_min(0.22 * (x1 - x0), 8 * f->scale);
+            double cap = fmin(0.22 * (x1 - x0), 8 * f->scale);
             ploti_whisker(p, x, far, top, cap, 2 * f->scale, PLOT_INK);
         }
-        if (p->bar_decimals >= 0 && ploti_on_axis(&p->y, top)) {
+        if (p->bar_decimals >= 0 && ploti_on_axis(&p->y, top))
             ploti_bar_value(p, x, top, it->y[i], 0.8 / 0.46 * half / slot * (x1 - x0) * 1.3);
-        }
     }
 }
 
@@ -2506,7 +2432,7 @@ static void ploti_draw_reference(plot_panel *p, const ploti_item *it)
     int flat = it->kind == PLOTI_HLINE;
     double v = ploti_pixel(flat ? &p->y : &p->x, it->at[0]);
     double w = 0.7 * ploti_line_px(f, &it->style), alpha = ploti_opacity(&it->style, 1);
-    if (!ploti_finite(v)) return;
+    if (!isfinite(v)) return;
     ploti_rule(&f->cv, flat ? p->box.x0 : v, flat ? v : p->box.y1, flat ? p->box.x1 : v,
                flat ? v : p->box.y0, w, it->style.dash, it->style.color, alpha);
 }
@@ -2532,20 +2458,18 @@ static ploti_rect ploti_reference_box(const plot_panel *p, int flat, double v, i
 static void ploti_draw_reference_note(plot_panel *p, const ploti_item *it)
 {
     plot_figure *f = p->fig;
-    int flat = it->kind == PLOTI_HLINE, place, best = -1, inside = 0;
+    int flat = it->kind == PLOTI_HLINE, place;
     double em = ploti_em(f, PLOTI_EM_NOTE) * 0.95, v, w = font_width(it->end, em);
     ploti_rect b;
     v = ploti_pixel(flat ? &p->y : &p->x, it->at[0]);
     if (!it->end || !ploti_on_axis(flat ? &p->y : &p->x, v)) return;
-    for (place = 0; place < 4 && best < 0; place++) {
-        int fits;
-        b = ploti_reference_box(p, flat, v, place, w, em);
-        fits = b.x0 >= p->box.x0 && b.x1 <= p->box.x1 && b.y0 >= p->box.y0 && b.y1 <= p->box.y1;
-        if (fits && ploti_covers_ink(f, &b, 0) <= PLOTI_SHADE) best = place;
-        if (fits && inside == 0) inside = place + 1; /* else the first that lies within the axes */
+    for (place = 0; place < 8; place++) { /* the second time round it may cover data */
+        b = ploti_reference_box(p, flat, v, place % 4, w, em);
+        if (b.x0 >= p->box.x0 && b.x1 <= p->box.x1 && b.y0 >= p->box.y0 && b.y1 <= p->box.y1 &&
+            (place >= 4 || ploti_covers_ink(f, &b, 0) <= PLOTI_SHADE))
+            break;
     }
-    if (best < 0) best = inside ? inside - 1 : 0;
-    b = ploti_reference_box(p, flat, v, best, w, em);
+    if (place == 8) b = ploti_reference_box(p, flat, v, 0, w, em);
     ploti_put_halo(&f->cv, b.x0, b.y0 + 0.77 * em, it->end, em, 0,
                    ploti_text_color(it->style.color));
 }
@@ -2556,7 +2480,7 @@ static void ploti_draw_span(plot_panel *p, const ploti_item *it)
     const ploti_axis *a = along_x ? &p->x : &p->y;
     double u = ploti_pixel(a, it->at[0]), v = ploti_pixel(a, it->at[1]);
     double alpha = ploti_opacity(&it->style, 0.13);
-    if (!ploti_finite(u) || !ploti_finite(v)) return;
+    if (!isfinite(u) || !isfinite(v)) return;
     if (along_x) {
         ploti_box_fill(&p->fig->cv, u, p->box.y0, v, p->box.y1, it->style.color, alpha);
     } else {
@@ -2575,7 +2499,7 @@ static void ploti_draw_text(plot_panel *p, const ploti_item *it)
         x = ploti_pixel(&p->x, it->at[0]);
         y = ploti_pixel(&p->y, it->at[1]);
     }
-    if (!ploti_finite(x) || !ploti_finite(y) || !it->end) return;
+    if (!isfinite(x) || !isfinite(y) || !it->end) return;
     y += it->align & PLOT_BELOW ? 1.15 * em : it->align & PLOT_ABOVE ? -0.5 * em : 0.35 * em;
     if (!it->inside && side == 0) x += 0.45 * em;
     if (!it->inside && side > 1) x -= 0.45 * em;
@@ -2589,11 +2513,11 @@ static void ploti_draw_note(plot_panel *p, const ploti_item *it)
     double x = ploti_pixel(&p->x, it->at[0]), y = ploti_pixel(&p->y, it->at[1]);
     double tx = p->box.x0 + it->at[2] * (p->box.x1 - p->box.x0);
     double ty = p->box.y1 + it->at[3] * (p->box.y0 - p->box.y1), fx, fy;
-    if (!ploti_finite(x) || !ploti_finite(y) || !ploti_finite(tx) || !ploti_finite(ty)) return;
+    if (!isfinite(x) || !isfinite(y) || !isfinite(tx) || !isfinite(ty)) return;
     fx = ploti_clamp(x, tx - w, tx + w); /* the leader starts at the near edge of the text */
     fy = ploti_clamp(y, ty - 0.75 * em, ty + 0.75 * em);
     ploti_rule(&f->cv, fx, fy, x, y, 1.7 * f->scale, PLOT_SOLID, it->style.color, 0.8);
-    ploti_marker_disc(&f->cv, x, y, 4.2 * f->scale, it->style.color, 1);
+    ploti_disc(&f->cv, x, y, 4.2 * f->scale, it->style.color, 1);
     ploti_put_halo(&f->cv, tx, ty + 0.35 * em, it->end, em, 1, ploti_text_color(it->style.color));
 }
 
@@ -2610,15 +2534,15 @@ static int ploti_field_map(plot_panel *p, const ploti_item *it, ploti_grid_map *
     g->x1 = ploti_pixel(&p->x, it->at[1]);
     g->y0 = ploti_pixel(&p->y, it->at[2]);
     g->y1 = ploti_pixel(&p->y, it->at[3]);
-    if (!ploti_finite(g->x0 + g->x1 + g->y0 + g->y1) || g->x0 == g->x1 || g->y0 == g->y1) return 0;
-    g->px0 = ploti_between(ploti_int(ploti_min(g->x0, g->x1) + 0.5), p->fig->cv.clip.x0,
-                           p->fig->cv.clip.x1);
-    g->px1 = ploti_between(ploti_int(ploti_max(g->x0, g->x1) + 0.5), p->fig->cv.clip.x0,
-                           p->fig->cv.clip.x1);
-    g->py0 = ploti_between(ploti_int(ploti_min(g->y0, g->y1) + 0.5), p->fig->cv.clip.y0,
-                           p->fig->cv.clip.y1);
-    g->py1 = ploti_between(ploti_int(ploti_max(g->y0, g->y1) + 0.5), p->fig->cv.clip.y0,
-                           p->fig->cv.clip.y1);
+    if (!isfinite(g->x0 + g->x1 + g->y0 + g->y1) || g->x0 == g->x1 || g->y0 == g->y1) return 0;
+    g->px0 =
+        ploti_between(ploti_int(fmin(g->x0, g->x1) + 0.5), p->fig->cv.clip.x0, p->fig->cv.clip.x1);
+    g->px1 =
+        ploti_between(ploti_int(fmax(g->x0, g->x1) + 0.5), p->fig->cv.clip.x0, p->fig->cv.clip.x1);
+    g->py0 =
+        ploti_between(ploti_int(fmin(g->y0, g->y1) + 0.5), p->fig->cv.clip.y0, p->fig->cv.clip.y1);
+    g->py1 =
+        ploti_between(ploti_int(fmax(g->y0, g->y1) + 0.5), p->fig->cv.clip.y0, p->fig->cv.clip.y1);
     return it->rows > 0 && it->cols > 0;
 }
 
@@ -2640,7 +2564,7 @@ static double ploti_mean_cell(const ploti_item *it, size_t r0, size_t r1, size_t
     for (r = r0; r < r1; r++) {
         for (c = c0; c < c1; c++) {
             double v = it->y[r * it->cols + c];
-            if (!ploti_finite(v)) continue;
+            if (!isfinite(v)) continue;
             sum += v;
             n++;
         }
@@ -2664,10 +2588,9 @@ static void ploti_draw_heat(plot_panel *p, const ploti_item *it)
             ploti_cell_range(x, g.x0, g.x1, it->cols, &c0, &c1);
             v = ploti_mean_cell(it, r0, r1, c0, c1);
             v = (v - it->at[4]) / (it->at[5] - it->at[4]);
-            ploti_pixel_mix(c, x, y,
-                            ploti_finite(v) ? table[ploti_int(ploti_clamp(v, 0, 1) * 255 + 0.5)]
-                                            : PLOT_LIGHT,
-                            255);
+            ploti_pixel_mix(
+                c, x, y,
+                isfinite(v) ? table[ploti_int(ploti_clamp(v, 0, 1) * 255 + 0.5)] : PLOT_LIGHT, 255);
         }
     }
 }
@@ -2679,7 +2602,7 @@ static void ploti_draw_image(plot_figure *f, const ploti_item *it, size_t k, int
 {
     ploti_canvas *c = &f->cv;
     const unsigned char *img = it->bytes + k * (size_t)it->w * (size_t)it->h;
-    int x, y, line = ploti_int(ploti_max(1, f->scale * 1.4));
+    int x, y, line = ploti_int(fmax(1, f->scale * 1.4));
     ploti_block_fill(c, x0 - line, y0 - line, x0 + w + line, y0 + h + line, PLOT_LIGHT, 1);
     for (y = ploti_between(y0, 0, c->h); y < ploti_between(y0 + h, 0, c->h); y++) {
         for (x = ploti_between(x0, 0, c->w); x < ploti_between(x0 + w, 0, c->w); x++) {
@@ -2687,9 +2610,8 @@ static void ploti_draw_image(plot_figure *f, const ploti_item *it, size_t k, int
             unsigned sum = 0, n, v;
             ploti_cell_range(y, y0, y0 + h, (size_t)it->h, &r0, &r1);
             ploti_cell_range(x, x0, x0 + w, (size_t)it->w, &c0, &c1);
-            for (r = r0; r < r1; r++) {
+            for (r = r0; r < r1; r++)
                 for (s = c0; s < c1; s++) sum += img[r * (size_t)it->w + s];
-            }
             n = (unsigned)((r1 - r0) * (c1 - c0));
             v = (sum + n / 2) / n;
             if (it->map) v = 255 - v;
@@ -2709,16 +2631,15 @@ static void ploti_draw_images(plot_panel *p, const ploti_item *it)
     if (it->n == 0) return;
     pw = (p->box.x1 - p->box.x0) / (double)it->cols;
     ph = (p->box.y1 - p->box.y0) / (double)it->rows;
-    k = ploti_min((pw - gap) / it->w, (ph - gap - words) / it->h);
+    k = fmin((pw - gap) / it->w, (ph - gap - words) / it->h);
     if (k > 1) k = floor(k); /* whole pixels per image pixel stay crisp */
-    w = ploti_int(ploti_max(k * it->w, 1));
-    h = ploti_int(ploti_max(k * it->h, 1));
-    pw = ploti_min(pw, w + ploti_max(gap, it->texts ? 1.6 * em : gap) * 2);
-    ph = ploti_min(ph, h + words + gap * 2);
-    for (i = 0; i < it->n && it->texts; i++) { /* room on the left for captions wider than images */
-        out = ploti_max(out, (font_width(it->texts[i], em) - w) / 2);
-    }
-    out = ploti_min(out, (pw - w) / 2);
+    w = ploti_int(fmax(k * it->w, 1));
+    h = ploti_int(fmax(k * it->h, 1));
+    pw = fmin(pw, w + fmax(gap, it->texts ? 1.6 * em : gap) * 2);
+    ph = fmin(ph, h + words + gap * 2);
+    for (i = 0; i < it->n && it->texts; i++) /* room on the left for captions wider than images */
+        out = fmax(out, (font_width(it->texts[i], em) - w) / 2);
+    out = fmin(out, (pw - w) / 2);
     for (i = 0; i < it->n; i++) {
         const char *s = it->texts ? it->texts[i] : NULL;
         x0 = ploti_int(p->box.x0 + (double)(i % it->cols) * pw + out);
@@ -2743,9 +2664,7 @@ static double ploti_table_columns(const ploti_item *it, double em, double *w)
     size_t r, c;
     for (c = 0; c < it->cols; c++) {
         w[c] = 0;
-        for (r = 0; r < it->rows; r++) {
-            w[c] = ploti_max(w[c], font_width(ploti_cell_text(it, r, c), em));
-        }
+        for (r = 0; r < it->rows; r++) w[c] = fmax(w[c], font_width(ploti_cell_text(it, r, c), em));
         total += w[c] + (c ? 1.5 * em : 0);
     }
     return total;
@@ -2773,8 +2692,7 @@ static void ploti_draw_table(plot_panel *p, const ploti_item *it)
     double height = p->box.y1 - p->box.y0, total, pitch, spread, y = p->box.y0, right;
     size_t r;
     total = ploti_table_columns(it, em, w);
-    em *=
-        ploti_clamp(ploti_min(room / total, height / ((double)it->rows * 1.62 * em + em)), 0.35, 1);
+    em *= ploti_clamp(fmin(room / total, height / ((double)it->rows * 1.62 * em + em)), 0.35, 1);
     total = ploti_table_columns(it, em, w);
     pitch = 1.62 * em;
     spread = it->cols > 1 ? ploti_clamp((room - total) / (double)(it->cols - 1), 0, 2.5 * em) : 0;
@@ -2879,9 +2797,8 @@ static void ploti_draw_body(plot_panel *p)
     }
     c->inking = PLOTI_DATA;
     ploti_unclip(c);
-    for (it = p->items; it; it = it->next) { /* over the data, where there are none if possible */
+    for (it = p->items; it; it = it->next) /* over the data, where there are none if possible */
         if (it->kind == PLOTI_HLINE || it->kind == PLOTI_VLINE) ploti_draw_reference_note(p, it);
-    }
     c->inking = PLOTI_BLANK;
 }
 
@@ -2895,9 +2812,8 @@ static void ploti_draw_frame(plot_panel *p)
     const double right = b.x1 + t - t / 2;
     if (p->axes.frame == PLOT_BARE) return;
     ploti_straight(f, 1, b.y1, b.x0 - t / 2, all ? right : b.x1, 1.9, PLOT_INK);
-    if (!p->ridges || all) {
+    if (!p->ridges || all)
         ploti_straight(f, 0, b.x0, all ? b.y0 - t / 2 : b.y0, b.y1, 1.9, PLOT_INK);
-    }
     if (all) {
         ploti_straight(f, 1, b.y0, b.x0 - t / 2, right, 1.9, PLOT_INK);
         ploti_straight(f, 0, b.x1, b.y0 - t / 2, b.y1, 1.9, PLOT_INK);
@@ -2948,7 +2864,7 @@ static void ploti_draw_y_axis(plot_panel *p)
     }
     /* a label longer than the axis reaches down, not up into the heading */
     label = ploti_fit(a->label, label, p->box.y1 - p->box.y0 + 0.9 * p->bottom);
-    middle = ploti_max((p->box.y0 + p->box.y1) / 2, p->box.y0 + font_width(a->label, label) / 2);
+    middle = fmax((p->box.y0 + p->box.y1) / 2, p->box.y0 + font_width(a->label, label) / 2);
     ploti_put_up(&f->cv, x - p->left + 0.82 * label, middle, a->label, label, PLOT_INK);
 }
 
@@ -2965,7 +2881,7 @@ static void ploti_draw_heading(plot_panel *p)
         letter[1] = 0;
         x = p->col_left;
         ploti_put(&f->cv, x, y, letter, 1.12 * em, 0, PLOTI_BOLD * 1.15, PLOT_BLACK);
-        x = ploti_max(x + 1.15 * em, p->box.x0);
+        x = fmax(x + 1.15 * em, p->box.x0);
     }
     if (p->axes.heading) {
         ploti_put(&f->cv, x, y, p->axes.heading, ploti_fit(p->axes.heading, em, right - x), 0,
@@ -3016,7 +2932,7 @@ static int ploti_find_ends(const plot_panel *p, ploti_end *e)
         if (!text || n == PLOTI_ENTRIES) continue;
         for (i = it->n; i-- > 0;) { /* the last point that shows */
             double x = ploti_pixel(&p->x, it->x[i]), y = ploti_pixel(&p->y, it->y[i]);
-            if (!ploti_on_axis(&p->x, x) || !ploti_finite(y)) continue;
+            if (!ploti_on_axis(&p->x, x) || !isfinite(y)) continue;
             e[n].text = text;
             e[n].color = it->style.color;
             e[n].x = x;
@@ -3044,7 +2960,7 @@ static void ploti_spread(ploti_end *e, int n, double pitch, double top, double b
             if (lack <= 0) continue;
             e[i].y -= lack / 2;
             e[i + 1].y += lack / 2;
-            worst = ploti_max(worst, lack);
+            worst = fmax(worst, lack);
         }
         if (n && e[0].y < top) e[0].y = top;
         if (n && e[n - 1].y > bottom) e[n - 1].y = bottom;

@@ -97,9 +97,9 @@ typedef struct ploti_item {
     plot_style style;
     size_t n, rows, cols;
     double *x, *y, *lo, *hi;
-    unsigned char *bytes;
     const char **texts;
-    double at[6];
+    ploti_rect at;   /* a place in x0 and y0, that of a note's words in x1 and y1; a field */
+    double from, to; /* of the colours of a field */
     int map, w, h;
 } ploti_item;
 
@@ -1221,52 +1221,49 @@ void plot_colorbar(plot_panel *p, const char *label)
 
 /* ---- marks ---------------------------------------------------------------------------------- */
 
-static ploti_item *ploti_push(plot_panel *p, int kind, const char *label, const plot_style *s)
+static ploti_item *ploti_push(plot_panel *p, int kind, const char *label, plot_style style)
 {
-    ploti_item *it;
-    if (!ploti_open(p)) return NULL;
-    it = (ploti_item *)ploti_alloc(p->fig, 1, sizeof *it);
+    ploti_item *it = ploti_open(p) ? (ploti_item *)ploti_alloc(p->fig, 1, sizeof *it) : NULL;
     if (!it) return NULL;
     it->kind = kind;
-    if (s) it->style = *s;
+    it->style = style;
     it->label = ploti_string(p->fig, label);
     *p->tail = it;
     p->tail = &it->next;
     return it;
 }
 
-static ploti_item *ploti_series(plot_panel *p, int kind, const char *label, const double *x,
-                                const double *y, size_t n, const plot_style *s)
+/* What has numbers, with the usual opacity and marker of its kind. */
+static ploti_item *ploti_series(plot_panel *p, int kind, const char *label, plot_style style,
+                                size_t n, const double *x, const double *y, const double *lo,
+                                const double *hi)
 {
-    ploti_item *it = ploti_push(p, kind, label, s);
+    static const double alpha[] = {
+        [PLOTI_BAND] = 0.2, [PLOTI_SCATTER] = 0.85, [PLOTI_HIST] = 0.25, [PLOTI_BAR] = 0.9};
+    const int two_ends = kind == PLOTI_BAND || kind == PLOTI_ERROR;
+    ploti_item *it = ploti_push(p, kind, label, style);
     if (!it) return NULL;
     it->n = n;
-    it->x = ploti_doubles(p->fig, x, n);
+    if (kind != PLOTI_BAR) it->x = ploti_doubles(p->fig, x, n + (kind == PLOTI_HIST && n > 0));
     it->y = ploti_doubles(p->fig, y, n);
+    if (two_ends) it->lo = ploti_doubles(p->fig, lo, n);
+    if (two_ends || hi) it->hi = ploti_doubles(p->fig, hi, n);
+    if (style.alpha <= 0) it->style.alpha = alpha[kind];
+    if (!style.marker && (kind == PLOTI_SCATTER || kind == PLOTI_ERROR))
+        it->style.marker = PLOT_CIRCLE;
     return p->fig->failed ? NULL : it;
 }
 
 void plot_line(plot_panel *p, const char *label, const double *x, const double *y, size_t n,
                plot_style s)
 {
-    (void)ploti_series(p, PLOTI_LINE, label, x, y, n, &s);
-}
-
-static ploti_item *ploti_add_band(plot_panel *p, const char *label, const double *x,
-                                  const double *lo, const double *hi, size_t n, const plot_style *s)
-{
-    ploti_item *it = ploti_series(p, PLOTI_BAND, label, x, lo, n, s);
-    if (!it) return NULL;
-    it->lo = ploti_doubles(p->fig, lo, n);
-    it->hi = ploti_doubles(p->fig, hi, n);
-    if (it->style.alpha <= 0) it->style.alpha = 0.2;
-    return p->fig->failed ? NULL : it;
+    (void)ploti_series(p, PLOTI_LINE, label, s, n, x, y, NULL, NULL);
 }
 
 void plot_band(plot_panel *p, const char *label, const double *x, const double *lo,
                const double *hi, size_t n, plot_style s)
 {
-    (void)ploti_add_band(p, label, x, lo, hi, n, &s);
+    (void)ploti_series(p, PLOTI_BAND, label, s, n, x, lo, lo, hi);
 }
 
 void plot_mean_band(plot_panel *p, const char *label, const double *x, const double *mean,
@@ -1276,7 +1273,7 @@ void plot_mean_band(plot_panel *p, const char *label, const double *x, const dou
     ploti_item *it;
     size_t i;
     band.alpha = 0;
-    it = ploti_add_band(p, label, x, mean, sd, n, &band);
+    it = ploti_series(p, PLOTI_BAND, label, band, n, x, mean, mean, sd);
     for (i = 0; it && i < n; i++) {
         it->lo[i] = mean[i] - sd[i];
         it->hi[i] = mean[i] + sd[i];
@@ -1287,138 +1284,99 @@ void plot_mean_band(plot_panel *p, const char *label, const double *x, const dou
 void plot_scatter(plot_panel *p, const char *label, const double *x, const double *y, size_t n,
                   plot_style s)
 {
-    if (s.marker == PLOT_NO_MARKER) s.marker = PLOT_CIRCLE;
-    if (s.alpha <= 0) s.alpha = 0.85;
-    (void)ploti_series(p, PLOTI_SCATTER, label, x, y, n, &s);
+    (void)ploti_series(p, PLOTI_SCATTER, label, s, n, x, y, NULL, NULL);
 }
 
 void plot_errorbars(plot_panel *p, const char *label, const double *x, const double *y,
                     const double *lo, const double *hi, size_t n, plot_style s)
 {
-    ploti_item *it;
-    if (s.marker == PLOT_NO_MARKER) s.marker = PLOT_CIRCLE;
-    it = ploti_series(p, PLOTI_ERROR, label, x, y, n, &s);
-    if (!it) return;
-    it->lo = ploti_doubles(p->fig, lo, n);
-    it->hi = ploti_doubles(p->fig, hi, n);
+    (void)ploti_series(p, PLOTI_ERROR, label, s, n, x, y, lo, hi);
 }
 
 void plot_hist(plot_panel *p, const char *label, const double *edges, const double *heights,
                size_t bins, plot_style s)
 {
-    ploti_item *it;
-    if (s.alpha <= 0) s.alpha = 0.25;
-    it = ploti_push(p, PLOTI_HIST, label, &s);
-    if (!it) return;
-    it->n = bins;
-    it->x = ploti_doubles(p->fig, edges, bins ? bins + 1 : 0);
-    it->y = ploti_doubles(p->fig, heights, bins);
+    (void)ploti_series(p, PLOTI_HIST, label, s, bins, edges, heights, NULL, NULL);
 }
 
 void plot_ridge(plot_panel *p, const char *name, const double *x, const double *density, size_t n,
                 plot_style s)
 {
-    ploti_item *it = ploti_series(p, PLOTI_RIDGE, name, x, density, n, &s);
+    ploti_item *it = ploti_series(p, PLOTI_RIDGE, name, s, n, x, density, NULL, NULL);
     if (it) it->index = p->ridges++;
 }
 
 void plot_bars(plot_panel *p, const char *label, const double *value, const double *error, size_t n,
                plot_style s)
 {
-    ploti_item *it;
-    if (s.alpha <= 0) s.alpha = 0.9;
-    it = ploti_push(p, PLOTI_BAR, label, &s);
-    if (!it) return;
-    it->n = n;
-    it->y = ploti_doubles(p->fig, value, n);
-    if (error) it->hi = ploti_doubles(p->fig, error, n);
-    it->index = p->bars++;
+    ploti_item *it = ploti_series(p, PLOTI_BAR, label, s, n, NULL, value, NULL, error);
+    if (it) it->index = p->bars++;
 }
 
-static void ploti_reference(plot_panel *p, int kind, double a, double b, const char *note,
-                            const plot_style *s)
+/* What stands at a place, with words. */
+static ploti_item *ploti_place(plot_panel *p, int kind, double x, double y, const char *text,
+                               plot_style s)
 {
     ploti_item *it = ploti_push(p, kind, NULL, s);
-    if (!it) return;
-    it->at[0] = a;
-    it->at[1] = b;
-    it->end = ploti_string(p->fig, note);
-}
-
-void plot_hline(plot_panel *p, double y, const char *note, plot_style s)
-{
-    ploti_reference(p, PLOTI_HLINE, y, y, note, &s);
-}
-
-void plot_vline(plot_panel *p, double x, const char *note, plot_style s)
-{
-    ploti_reference(p, PLOTI_VLINE, x, x, note, &s);
-}
-
-void plot_span_x(plot_panel *p, double x0, double x1, plot_style s)
-{
-    ploti_reference(p, PLOTI_SPAN_X, x0, x1, NULL, &s);
-}
-
-void plot_span_y(plot_panel *p, double y0, double y1, plot_style s)
-{
-    ploti_reference(p, PLOTI_SPAN_Y, y0, y1, NULL, &s);
-}
-
-static ploti_item *ploti_add_text(plot_panel *p, int kind, double x, double y, const char *text,
-                                  int align, plot_color color)
-{
-    const plot_style s = {.color = color ? color : PLOT_INK};
-    ploti_item *it = ploti_push(p, kind, NULL, &s);
     if (!it) return NULL;
-    it->at[0] = x;
-    it->at[1] = y;
-    it->align = align;
+    it->at.x0 = x;
+    it->at.y0 = y;
     it->end = ploti_string(p->fig, text);
     return it;
 }
 
+void plot_hline(plot_panel *p, double y, const char *note, plot_style s)
+{
+    (void)ploti_place(p, PLOTI_HLINE, 0, y, note, s);
+}
+
+void plot_vline(plot_panel *p, double x, const char *note, plot_style s)
+{
+    (void)ploti_place(p, PLOTI_VLINE, x, 0, note, s);
+}
+
+void plot_span_x(plot_panel *p, double x0, double x1, plot_style s)
+{
+    ploti_item *it = ploti_place(p, PLOTI_SPAN_X, x0, 0, NULL, s);
+    if (it) it->at.x1 = x1;
+}
+
+void plot_span_y(plot_panel *p, double y0, double y1, plot_style s)
+{
+    ploti_item *it = ploti_place(p, PLOTI_SPAN_Y, 0, y0, NULL, s);
+    if (it) it->at.y1 = y1;
+}
+
+static plot_style ploti_ink(plot_color color)
+{
+    return plot_solid(color ? color : PLOT_INK);
+}
+
 void plot_text(plot_panel *p, double x, double y, const char *text, int align, plot_color color)
 {
-    (void)ploti_add_text(p, PLOTI_TEXT, x, y, text, align, color);
+    ploti_item *it = ploti_place(p, PLOTI_TEXT, x, y, text, ploti_ink(color));
+    if (it) it->align = align;
 }
 
 void plot_text_in(plot_panel *p, double fx, double fy, const char *text, int align,
                   plot_color color)
 {
-    ploti_item *it = ploti_add_text(p, PLOTI_TEXT, fx, fy, text, align, color);
-    if (it) it->inside = 1;
+    ploti_item *it = ploti_place(p, PLOTI_TEXT, fx, fy, text, ploti_ink(color));
+    if (!it) return;
+    it->align = align;
+    it->inside = 1;
 }
 
 void plot_note(plot_panel *p, double x, double y, double fx, double fy, const char *text,
                plot_color color)
 {
-    ploti_item *it = ploti_add_text(p, PLOTI_NOTE, x, y, text, PLOT_CENTER, color);
+    ploti_item *it = ploti_place(p, PLOTI_NOTE, x, y, text, ploti_ink(color));
     if (!it) return;
-    it->at[2] = fx;
-    it->at[3] = fy;
+    it->at.x1 = fx;
+    it->at.y1 = fy;
 }
 
-static ploti_item *ploti_field(plot_panel *p, int kind, size_t rows, size_t cols, double x0,
-                               double x1, double y0, double y1)
-{
-    ploti_item *it = ploti_push(p, kind, NULL, NULL);
-    if (!it) return NULL;
-    if (!ploti_demand(p->fig,
-                      isfinite(x0 + x1) && isfinite(y0 + y1) && x0 != x1 && y0 != y1 &&
-                          rows <= 1000000 && cols <= 1000000,
-                      "plot: a field needs a finite rectangle and at most 10^6 rows or columns"))
-        return NULL;
-    it->rows = rows;
-    it->cols = cols;
-    it->n = rows * cols;
-    it->at[0] = x0;
-    it->at[1] = x1;
-    it->at[2] = y0;
-    it->at[3] = y1;
-    return it;
-}
-
+/* The range of a field's colours: that of its numbers, if [lo, hi] is none. */
 static void ploti_heat_range(ploti_item *it, double lo, double hi)
 {
     size_t i;
@@ -1426,25 +1384,35 @@ static void ploti_heat_range(ploti_item *it, double lo, double hi)
         lo = PLOTI_HUGE;
         hi = -PLOTI_HUGE;
         for (i = 0; i < it->n; i++) {
-            double v = ploti_clamp(it->y[i], -PLOTI_LIMIT, PLOTI_LIMIT);
             if (!isfinite(it->y[i])) continue;
-            lo = fmin(lo, v);
-            hi = fmax(hi, v);
+            lo = fmin(lo, ploti_clamp(it->y[i], -PLOTI_LIMIT, PLOTI_LIMIT));
+            hi = fmax(hi, ploti_clamp(it->y[i], -PLOTI_LIMIT, PLOTI_LIMIT));
         }
         if (!(lo < hi)) { /* nothing, or one value everywhere */
             lo = isfinite(lo) ? lo - 0.5 : 0;
             hi = lo + 1;
         }
     }
-    it->at[4] = lo;
-    it->at[5] = hi;
+    it->from = lo;
+    it->to = hi;
 }
 
 void plot_heat(plot_panel *p, const double *v, size_t rows, size_t cols, double x0, double x1,
                double y0, double y1, int map, double lo, double hi)
 {
-    ploti_item *it = ploti_field(p, PLOTI_HEAT, rows, cols, x0, x1, y0, y1);
+    ploti_item *it;
+    if (!ploti_open(p) ||
+        !ploti_demand(p->fig,
+                      isfinite(x0 + x1) && isfinite(y0 + y1) && x0 != x1 && y0 != y1 &&
+                          rows <= 1000000 && cols <= 1000000,
+                      "plot: a field needs a finite rectangle and at most 10^6 rows or columns"))
+        return;
+    it = ploti_push(p, PLOTI_HEAT, NULL, plot_solid(0));
     if (!it) return;
+    it->rows = rows;
+    it->cols = cols;
+    it->n = rows * cols;
+    it->at = (ploti_rect){x0, y0, x1, y1};
     it->map = map;
     it->y = ploti_doubles(p->fig, v, it->n);
     if (it->y) ploti_heat_range(it, lo, hi);
@@ -1454,13 +1422,14 @@ void plot_images(plot_panel *p, const unsigned char *grey, size_t count, int w, 
                  const char *const *captions, int paper)
 {
     ploti_item *it;
-    if (!ploti_open(p) ||
+    size_t i;
+    if (!ploti_open(p) || !ploti_demand(p->fig, grey || !count, "plot: NULL data") ||
         !ploti_demand(p->fig,
                       w >= 1 && h >= 1 && w <= PLOTI_SIDE_MAX && h <= PLOTI_SIDE_MAX &&
                           columns >= 1 && count <= (size_t)PLOTI_AREA_MAX / ((size_t)w * (size_t)h),
                       "plot: images need a size of at least 1 x 1 and 40 million pixels at most"))
         return;
-    it = ploti_push(p, PLOTI_IMAGES, NULL, NULL);
+    it = ploti_push(p, PLOTI_IMAGES, NULL, plot_solid(0));
     if (!it) return;
     it->n = count;
     it->w = w;
@@ -1468,7 +1437,8 @@ void plot_images(plot_panel *p, const unsigned char *grey, size_t count, int w, 
     it->cols = count < (size_t)columns && count > 0 ? count : (size_t)columns;
     it->rows = (count + it->cols - 1) / it->cols;
     it->map = paper;
-    it->bytes = (unsigned char *)ploti_copy(p->fig, grey, count * (size_t)w * (size_t)h, 1);
+    it->y = (double *)ploti_alloc(p->fig, count * (size_t)w * (size_t)h, sizeof *it->y);
+    for (i = 0; it->y && i < count * (size_t)w * (size_t)h; i++) it->y[i] = grey[i];
     if (captions) it->texts = ploti_strings(p->fig, captions, count);
 }
 
@@ -1480,7 +1450,7 @@ void plot_table(plot_panel *p, const char *const *cells, int rows, int cols, con
                       cells && rows >= 1 && cols >= 1 && rows <= 1000 && cols <= PLOTI_GRID_MAX,
                       "plot: a table has 1..1000 rows and 1..64 columns"))
         return;
-    it = ploti_push(p, PLOTI_TABLE, align, NULL);
+    it = ploti_push(p, PLOTI_TABLE, align, plot_solid(0));
     if (!it) return;
     it->rows = (size_t)rows;
     it->cols = (size_t)cols;
@@ -1498,10 +1468,9 @@ static void ploti_see(ploti_axis *a, double v)
     if (t > a->data_hi) a->data_hi = t;
 }
 
-static int ploti_in_view(const ploti_axis *x,
-                         double v) /* with a fixed x range, y follows what shows */
+/* With a fixed x range, y follows what shows. */
+static int ploti_in_view(const ploti_axis *x, double v)
 {
-    if (!isfinite(v)) return 0;
     return !x->fixed ||
            (v >= fmin(x->fixed_lo, x->fixed_hi) && v <= fmax(x->fixed_lo, x->fixed_hi));
 }
@@ -1521,26 +1490,19 @@ static void ploti_see_series(plot_panel *p, const ploti_item *it)
     }
 }
 
-static void ploti_see_hist(plot_panel *p, const ploti_item *it)
+static void ploti_see_all(ploti_axis *a, const double *v, size_t n)
 {
     size_t i;
-    for (i = 0; i < it->n; i++) {
-        ploti_see(&p->x, it->x[i]);
-        ploti_see(&p->x, it->x[i + 1]);
-        ploti_see(&p->y, it->y[i]);
-    }
-    if (it->n) ploti_see(&p->y, 0);
+    for (i = 0; i < n; i++) ploti_see(a, v[i]);
 }
 
 static void ploti_see_bars(plot_panel *p, const ploti_item *it)
 {
     size_t i;
-    for (i = 0; i < it->n; i++) {
-        ploti_see(&p->y, it->y[i]);
-        if (it->hi && isfinite(it->hi[i])) {
-            ploti_see(&p->y, it->y[i] + it->hi[i]);
-            ploti_see(&p->y, it->y[i] - it->hi[i]);
-        }
+    ploti_see_all(&p->y, it->y, it->n);
+    for (i = 0; it->hi && i < it->n; i++) {
+        ploti_see(&p->y, it->y[i] + it->hi[i]);
+        ploti_see(&p->y, it->y[i] - it->hi[i]);
     }
     ploti_see(&p->y, 0);
     ploti_see(&p->x, -0.5);
@@ -1550,7 +1512,7 @@ static void ploti_see_bars(plot_panel *p, const ploti_item *it)
 
 static void ploti_see_item(plot_panel *p, const ploti_item *it)
 {
-    size_t i;
+    const double ends[4] = {it->at.x0, it->at.x1, it->at.y0, it->at.y1};
     switch (it->kind) {
     case PLOTI_LINE:
     case PLOTI_BAND:
@@ -1559,28 +1521,29 @@ static void ploti_see_item(plot_panel *p, const ploti_item *it)
         ploti_see_series(p, it);
         break;
     case PLOTI_HIST:
-        ploti_see_hist(p, it);
+        if (it->n == 0) break;
+        ploti_see_all(&p->x, it->x, it->n + 1);
+        ploti_see_all(&p->y, it->y, it->n);
+        ploti_see(&p->y, 0);
         break;
     case PLOTI_BAR:
         ploti_see_bars(p, it);
         break;
     case PLOTI_HLINE:
-        ploti_see(&p->y, it->at[0]);
+        ploti_see(&p->y, it->at.y0);
         break;
     case PLOTI_VLINE:
-        ploti_see(&p->x, it->at[0]);
+        ploti_see(&p->x, it->at.x0);
         break;
     case PLOTI_RIDGE:
-        for (i = 0; i < it->n; i++) ploti_see(&p->x, it->x[i]);
+        ploti_see_all(&p->x, it->x, it->n);
         ploti_see(&p->y, -0.25);
         ploti_see(&p->y, p->ridges - 1 + p->overlap * 1.04);
         p->y.tight = 1;
         break;
     case PLOTI_HEAT:
-        ploti_see(&p->x, it->at[0]);
-        ploti_see(&p->x, it->at[1]);
-        ploti_see(&p->y, it->at[2]);
-        ploti_see(&p->y, it->at[3]);
+        ploti_see_all(&p->x, ends, 2);
+        ploti_see_all(&p->y, ends + 2, 2);
         p->x.tight = p->y.tight = 1;
         break;
     default:
@@ -2024,8 +1987,8 @@ static void ploti_bar_axis(const plot_panel *p, const ploti_item *heat, ploti_ax
 {
     double em = ploti_em(p->fig, PLOTI_EM_TICK);
     memset(a, 0, sizeof *a);
-    a->lo = heat->at[4];
-    a->hi = heat->at[5];
+    a->lo = heat->from;
+    a->hi = heat->to;
     a->from = p->box.y1;
     a->to = p->box.y0;
     a->label = p->bar_label;
@@ -2430,7 +2393,7 @@ static void ploti_draw_reference(plot_panel *p, const ploti_item *it)
 {
     plot_figure *f = p->fig;
     int flat = it->kind == PLOTI_HLINE;
-    double v = ploti_pixel(flat ? &p->y : &p->x, it->at[0]);
+    double v = flat ? ploti_pixel(&p->y, it->at.y0) : ploti_pixel(&p->x, it->at.x0);
     double w = 0.7 * ploti_line_px(f, &it->style), alpha = ploti_opacity(&it->style, 1);
     if (!isfinite(v)) return;
     ploti_rule(&f->cv, flat ? p->box.x0 : v, flat ? v : p->box.y1, flat ? p->box.x1 : v,
@@ -2461,7 +2424,7 @@ static void ploti_draw_reference_note(plot_panel *p, const ploti_item *it)
     int flat = it->kind == PLOTI_HLINE, place;
     double em = ploti_em(f, PLOTI_EM_NOTE) * 0.95, v, w = font_width(it->end, em);
     ploti_rect b;
-    v = ploti_pixel(flat ? &p->y : &p->x, it->at[0]);
+    v = flat ? ploti_pixel(&p->y, it->at.y0) : ploti_pixel(&p->x, it->at.x0);
     if (!it->end || !ploti_on_axis(flat ? &p->y : &p->x, v)) return;
     for (place = 0; place < 8; place++) { /* the second time round it may cover data */
         b = ploti_reference_box(p, flat, v, place % 4, w, em);
@@ -2476,75 +2439,51 @@ static void ploti_draw_reference_note(plot_panel *p, const ploti_item *it)
 
 static void ploti_draw_span(plot_panel *p, const ploti_item *it)
 {
-    int along_x = it->kind == PLOTI_SPAN_X;
-    const ploti_axis *a = along_x ? &p->x : &p->y;
-    double u = ploti_pixel(a, it->at[0]), v = ploti_pixel(a, it->at[1]);
-    double alpha = ploti_opacity(&it->style, 0.13);
-    if (!isfinite(u) || !isfinite(v)) return;
-    if (along_x) {
-        ploti_box_fill(&p->fig->cv, u, p->box.y0, v, p->box.y1, it->style.color, alpha);
-    } else {
-        ploti_box_fill(&p->fig->cv, p->box.x0, u, p->box.x1, v, it->style.color, alpha);
-    }
+    const int along_x = it->kind == PLOTI_SPAN_X;
+    ploti_rect b = p->box;
+    if (along_x) b.x0 = ploti_pixel(&p->x, it->at.x0), b.x1 = ploti_pixel(&p->x, it->at.x1);
+    if (!along_x) b.y0 = ploti_pixel(&p->y, it->at.y0), b.y1 = ploti_pixel(&p->y, it->at.y1);
+    ploti_box_fill(&p->fig->cv, b.x0, b.y0, b.x1, b.y1, it->style.color,
+                   ploti_opacity(&it->style, 0.13));
+}
+
+/* The place at these fractions of the axes box. */
+static ploti_point ploti_inside(const plot_panel *p, double fx, double fy)
+{
+    return (ploti_point){p->box.x0 + fx * (p->box.x1 - p->box.x0),
+                         p->box.y1 + fy * (p->box.y0 - p->box.y1)};
 }
 
 static void ploti_draw_text(plot_panel *p, const ploti_item *it)
 {
-    plot_figure *f = p->fig;
-    double em = ploti_em(f, PLOTI_EM_NOTE), x, y, side = it->align & 3;
-    if (it->inside) {
-        x = p->box.x0 + it->at[0] * (p->box.x1 - p->box.x0);
-        y = p->box.y1 + it->at[1] * (p->box.y0 - p->box.y1);
-    } else {
-        x = ploti_pixel(&p->x, it->at[0]);
-        y = ploti_pixel(&p->y, it->at[1]);
-    }
-    if (!isfinite(x) || !isfinite(y) || !it->end) return;
-    y += it->align & PLOT_BELOW ? 1.15 * em : it->align & PLOT_ABOVE ? -0.5 * em : 0.35 * em;
-    if (!it->inside && side == 0) x += 0.45 * em;
-    if (!it->inside && side > 1) x -= 0.45 * em;
-    ploti_put_halo(&f->cv, x, y, it->end, em, (int)side, ploti_text_color(it->style.color));
+    const double em = ploti_em(p->fig, PLOTI_EM_NOTE);
+    const int side = it->align & 3;
+    ploti_point at = {ploti_pixel(&p->x, it->at.x0), ploti_pixel(&p->y, it->at.y0)};
+    if (it->inside) at = ploti_inside(p, it->at.x0, it->at.y0);
+    if (!isfinite(at.x) || !isfinite(at.y) || !it->end) return;
+    at.y += it->align & PLOT_BELOW ? 1.15 * em : it->align & PLOT_ABOVE ? -0.5 * em : 0.35 * em;
+    if (!it->inside && side == 0) at.x += 0.45 * em;
+    if (!it->inside && side > 1) at.x -= 0.45 * em;
+    ploti_put_halo(&p->fig->cv, at.x, at.y, it->end, em, side, ploti_text_color(it->style.color));
 }
 
 static void ploti_draw_note(plot_panel *p, const ploti_item *it)
 {
     plot_figure *f = p->fig;
-    double em = ploti_em(f, PLOTI_EM_NOTE), w = font_width(it->end, em) / 2;
-    double x = ploti_pixel(&p->x, it->at[0]), y = ploti_pixel(&p->y, it->at[1]);
-    double tx = p->box.x0 + it->at[2] * (p->box.x1 - p->box.x0);
-    double ty = p->box.y1 + it->at[3] * (p->box.y0 - p->box.y1), fx, fy;
-    if (!isfinite(x) || !isfinite(y) || !isfinite(tx) || !isfinite(ty)) return;
-    fx = ploti_clamp(x, tx - w, tx + w); /* the leader starts at the near edge of the text */
-    fy = ploti_clamp(y, ty - 0.75 * em, ty + 0.75 * em);
+    const double em = ploti_em(f, PLOTI_EM_NOTE), w = font_width(it->end, em) / 2;
+    const double x = ploti_pixel(&p->x, it->at.x0), y = ploti_pixel(&p->y, it->at.y0);
+    const ploti_point to = ploti_inside(p, it->at.x1, it->at.y1);
+    double fx, fy;
+    if (!isfinite(x) || !isfinite(y) || !isfinite(to.x) || !isfinite(to.y)) return;
+    fx = ploti_clamp(x, to.x - w, to.x + w); /* the leader starts at the near edge of the text */
+    fy = ploti_clamp(y, to.y - 0.75 * em, to.y + 0.75 * em);
     ploti_rule(&f->cv, fx, fy, x, y, 1.7 * f->scale, PLOT_SOLID, it->style.color, 0.8);
     ploti_disc(&f->cv, x, y, 4.2 * f->scale, it->style.color, 1);
-    ploti_put_halo(&f->cv, tx, ty + 0.35 * em, it->end, em, 1, ploti_text_color(it->style.color));
+    ploti_put_halo(&f->cv, to.x, to.y + 0.35 * em, it->end, em, 1,
+                   ploti_text_color(it->style.color));
 }
 
 /* ---- fields --------------------------------------------------------------------------------- */
-
-typedef struct ploti_grid_map { /* from pixels to cells */
-    double x0, x1, y0, y1;      /* pixels of the field's edges; may be mirrored */
-    int px0, px1, py0, py1;     /* the pixels to paint */
-} ploti_grid_map;
-
-static int ploti_field_map(plot_panel *p, const ploti_item *it, ploti_grid_map *g)
-{
-    g->x0 = ploti_pixel(&p->x, it->at[0]);
-    g->x1 = ploti_pixel(&p->x, it->at[1]);
-    g->y0 = ploti_pixel(&p->y, it->at[2]);
-    g->y1 = ploti_pixel(&p->y, it->at[3]);
-    if (!isfinite(g->x0 + g->x1 + g->y0 + g->y1) || g->x0 == g->x1 || g->y0 == g->y1) return 0;
-    g->px0 =
-        ploti_between(ploti_int(fmin(g->x0, g->x1) + 0.5), p->fig->cv.clip.x0, p->fig->cv.clip.x1);
-    g->px1 =
-        ploti_between(ploti_int(fmax(g->x0, g->x1) + 0.5), p->fig->cv.clip.x0, p->fig->cv.clip.x1);
-    g->py0 =
-        ploti_between(ploti_int(fmin(g->y0, g->y1) + 0.5), p->fig->cv.clip.y0, p->fig->cv.clip.y1);
-    g->py1 =
-        ploti_between(ploti_int(fmax(g->y0, g->y1) + 0.5), p->fig->cv.clip.y0, p->fig->cv.clip.y1);
-    return it->rows > 0 && it->cols > 0;
-}
 
 /* The cells that a pixel shows: the one at its middle, or all of them if cells are smaller. */
 static void ploti_cell_range(double px, double e0, double e1, size_t cells, size_t *from,
@@ -2557,42 +2496,53 @@ static void ploti_cell_range(double px, double e0, double e1, size_t cells, size
     if (per <= 1) *to = *from + 1;
 }
 
-static double ploti_mean_cell(const ploti_item *it, size_t r0, size_t r1, size_t c0, size_t c1)
+/* The mean of the cells that are numbers. */
+static double ploti_mean_cell(const double *v, size_t cols, size_t r0, size_t r1, size_t c0,
+                              size_t c1)
 {
     double sum = 0;
     size_t r, c, n = 0;
-    for (r = r0; r < r1; r++) {
+    for (r = r0; r < r1; r++)
         for (c = c0; c < c1; c++) {
-            double v = it->y[r * it->cols + c];
-            if (!isfinite(v)) continue;
-            sum += v;
+            if (!isfinite(v[r * cols + c])) continue;
+            sum += v[r * cols + c];
             n++;
         }
-    }
     return n ? sum / (double)n : PLOTI_GAP;
+}
+
+/* Paints rows x cols values of lo..hi in these colours; the edges of the field may be mirrored. */
+static void ploti_draw_cells(ploti_canvas *c, const double *v, size_t rows, size_t cols,
+                             ploti_rect to, const plot_color color[256], double lo, double hi)
+{
+    const int x0 = ploti_between(ploti_int(fmin(to.x0, to.x1) + 0.5), c->clip.x0, c->clip.x1);
+    const int x1 = ploti_between(ploti_int(fmax(to.x0, to.x1) + 0.5), c->clip.x0, c->clip.x1);
+    const int y0 = ploti_between(ploti_int(fmin(to.y0, to.y1) + 0.5), c->clip.y0, c->clip.y1);
+    const int y1 = ploti_between(ploti_int(fmax(to.y0, to.y1) + 0.5), c->clip.y0, c->clip.y1);
+    int x, y;
+    for (y = y0; y < y1; y++) {
+        size_t r0, r1, c0, c1;
+        ploti_cell_range(y, to.y0, to.y1, rows, &r0, &r1);
+        for (x = x0; x < x1; x++) {
+            double t;
+            ploti_cell_range(x, to.x0, to.x1, cols, &c0, &c1);
+            t = (ploti_mean_cell(v, cols, r0, r1, c0, c1) - lo) / (hi - lo);
+            t = ploti_clamp(t, 0, 1) * 255 + 0.5;
+            ploti_pixel_mix(c, x, y, isfinite(t) ? color[ploti_int(t)] : PLOT_LIGHT, 255);
+        }
+    }
 }
 
 static void ploti_draw_heat(plot_panel *p, const ploti_item *it)
 {
-    ploti_canvas *c = &p->fig->cv;
-    plot_color table[256];
-    ploti_grid_map g;
-    int x, y, i;
-    if (!ploti_field_map(p, it, &g)) return;
-    for (i = 0; i < 256; i++) table[i] = plot_map(it->map, i / 255.0);
-    for (y = g.py0; y < g.py1; y++) {
-        size_t r0, r1, c0, c1;
-        ploti_cell_range(y, g.y0, g.y1, it->rows, &r0, &r1);
-        for (x = g.px0; x < g.px1; x++) {
-            double v;
-            ploti_cell_range(x, g.x0, g.x1, it->cols, &c0, &c1);
-            v = ploti_mean_cell(it, r0, r1, c0, c1);
-            v = (v - it->at[4]) / (it->at[5] - it->at[4]);
-            ploti_pixel_mix(
-                c, x, y,
-                isfinite(v) ? table[ploti_int(ploti_clamp(v, 0, 1) * 255 + 0.5)] : PLOT_LIGHT, 255);
-        }
-    }
+    const ploti_rect to = {ploti_pixel(&p->x, it->at.x0), ploti_pixel(&p->y, it->at.y0),
+                           ploti_pixel(&p->x, it->at.x1), ploti_pixel(&p->y, it->at.y1)};
+    plot_color color[256];
+    int i;
+    if (!isfinite(to.x0 + to.x1 + to.y0 + to.y1) || to.x0 == to.x1 || to.y0 == to.y1 || !it->n)
+        return;
+    for (i = 0; i < 256; i++) color[i] = plot_map(it->map, i / 255.0);
+    ploti_draw_cells(&p->fig->cv, it->y, it->rows, it->cols, to, color, it->from, it->to);
 }
 
 /* ---- panels without axes -------------------------------------------------------------------- */
@@ -2600,24 +2550,14 @@ static void ploti_draw_heat(plot_panel *p, const ploti_item *it)
 static void ploti_draw_image(plot_figure *f, const ploti_item *it, size_t k, int x0, int y0, int w,
                              int h)
 {
-    ploti_canvas *c = &f->cv;
-    const unsigned char *img = it->bytes + k * (size_t)it->w * (size_t)it->h;
-    int x, y, line = ploti_int(fmax(1, f->scale * 1.4));
-    ploti_block_fill(c, x0 - line, y0 - line, x0 + w + line, y0 + h + line, PLOT_LIGHT, 1);
-    for (y = ploti_between(y0, 0, c->h); y < ploti_between(y0 + h, 0, c->h); y++) {
-        for (x = ploti_between(x0, 0, c->w); x < ploti_between(x0 + w, 0, c->w); x++) {
-            size_t r0, r1, c0, c1, r, s;
-            unsigned sum = 0, n, v;
-            ploti_cell_range(y, y0, y0 + h, (size_t)it->h, &r0, &r1);
-            ploti_cell_range(x, x0, x0 + w, (size_t)it->w, &c0, &c1);
-            for (r = r0; r < r1; r++)
-                for (s = c0; s < c1; s++) sum += img[r * (size_t)it->w + s];
-            n = (unsigned)((r1 - r0) * (c1 - c0));
-            v = (sum + n / 2) / n;
-            if (it->map) v = 255 - v;
-            ploti_pixel_mix(c, x, y, PLOT_RGB(v, v, v), 255);
-        }
-    }
+    const size_t rows = (size_t)it->h, cols = (size_t)it->w;
+    const ploti_rect to = {x0, y0, x0 + w, y0 + h};
+    const int line = ploti_int(fmax(1, f->scale * 1.4));
+    plot_color grey[256];
+    int i;
+    for (i = 0; i < 256; i++) grey[it->map ? 255 - i : i] = PLOT_RGB(i, i, i);
+    ploti_block_fill(&f->cv, x0 - line, y0 - line, x0 + w + line, y0 + h + line, PLOT_LIGHT, 1);
+    ploti_draw_cells(&f->cv, it->y + k * rows * cols, rows, cols, to, grey, 0, 255);
 }
 
 static void ploti_draw_images(plot_panel *p, const ploti_item *it)

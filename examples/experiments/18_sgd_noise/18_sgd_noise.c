@@ -103,7 +103,6 @@ static int gram_make(gram *m, nrm_mlp *net, size_t n)
 {
     double square;
     size_t i, j;
-    memset(m, 0, sizeof *m);
     m->n = n;
     m->net = net;
     m->with_mean = (double *)calloc(1, n * sizeof(double) + n * (3 * n + WIDTH) * sizeof(nrm_real));
@@ -166,14 +165,14 @@ static double formula(double size, int without, double n)
 
 /* Records for a size: the mean square error over what the formula gives, and the mean error along g
    in standard errors. */
-static void measure_draws(const gram *m, lab_run *run, size_t *pick, size_t size, int replace)
+static void measure_draws(const gram *m, lab_run *run, size_t size, int replace)
 {
     const char *way = replace ? "with" : "without";
     const double b = (double)size, expected = m->C * formula(b, !replace, (double)m->n);
     const size_t draws = (run->quick ? 20u : 2000u) * 256 / size;
     double sum = 0, along = 0, along2 = 0, d = (double)draws;
     nrm_rng rng;
-    size_t k, i;
+    size_t pick[SET], k, i;
     nrm_rng_seed(&rng, run->seed, STREAM_DRAWS + 2 * size + (replace ? 1 : 0));
     for (i = 0; i < m->n; i++) pick[i] = i;
     for (k = 0; k < draws; k++) {
@@ -192,7 +191,7 @@ static void measure_draws(const gram *m, lab_run *run, size_t *pick, size_t size
 
 /* Batches through the network as in training; with the whole set as one batch for comparison.
    Records E|error|² and |bias|² over |g|². */
-static int measure_training_mode(lab_run *run, nrm_mlp *net, size_t n, size_t *pick, size_t size)
+static int measure_training_mode(lab_run *run, nrm_mlp *net, size_t n, size_t size)
 {
     const size_t p = net->n_params, draws = run->quick ? 4 : 200;
     double *half = (double *)calloc(2 * p, sizeof *half), total = 0, bias = 0;
@@ -200,7 +199,7 @@ static int measure_training_mode(lab_run *run, nrm_mlp *net, size_t n, size_t *p
     nrm_real *x = (nrm_real *)malloc(size * DATASET_PIXELS * sizeof *x);
     int labels[256], rc = half && g && x ? NRM_OK : -1;
     nrm_rng rng;
-    size_t k, i;
+    size_t pick[SET], k, i;
     if (rc >= 0) rc = nrm_mlp_gradient(net, NULL, train.x, train.labels, n, NRM_TRAIN);
     if (rc >= 0) memcpy(g, net->grads, p * sizeof *g);
     nrm_rng_seed(&rng, run->seed, STREAM_DRAWS + 1000 + size);
@@ -238,26 +237,21 @@ static int run_noise(lab_run *run)
     const size_t n = run->quick ? 400 : SET;
     double rate = 0.1;
     const trainer_plan plan = {.network = network, .set = &train, .batch = BATCH, .context = &rate};
-    size_t *pick = (size_t *)malloc(n * sizeof *pick), k;
     trainer t;
-    gram m;
-    int failed = trainer_open(&t, run, &plan) || !pick ||
-                 trainer_steps(&t, run->quick ? 20 : STEPS) || t.status != NRM_OK;
-    memset(&m, 0, sizeof m);
-    failed = failed || gram_make(&m, t.net, n);
+    gram m = {0};
+    size_t k;
+    int failed = trainer_open(&t, run, &plan) || trainer_steps(&t, run->quick ? 20 : STEPS) ||
+                 t.status != NRM_OK || gram_make(&m, t.net, n);
     for (k = 0; k < SIZES && !failed; k++) {
-        measure_draws(&m, run, pick, (size_t)sizes[k], 1);
-        measure_draws(&m, run, pick, (size_t)sizes[k], 0);
+        measure_draws(&m, run, (size_t)sizes[k], 1);
+        measure_draws(&m, run, (size_t)sizes[k], 0);
         lab_progress(run, (double)(k + 1) / SIZES);
     }
     for (k = 1; k < SIZES && !failed; k++)
-        failed = measure_training_mode(run, t.net, n, pick, (size_t)sizes[k]);
-    if (!failed) {
-        lab_record(run, "C", 0, m.C);
-        lab_record(run, "square", 0, m.mean_square);
-    }
+        failed = measure_training_mode(run, t.net, n, (size_t)sizes[k]);
+    lab_record(run, "C", 0, m.C);
+    lab_record(run, "square", 0, m.mean_square);
     free(m.with_mean);
-    free(pick);
     trainer_close(&t);
     return failed ? -1 : 0;
 }

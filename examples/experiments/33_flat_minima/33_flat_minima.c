@@ -193,24 +193,17 @@ static const char *means(lab_report *r, size_t norm, const order *o, const char 
     return text;
 }
 
-/* How many runs of an arm have not converged: their ends are no minima and compare with nothing. */
-static size_t unfinished_runs(const lab_report *r, size_t arm)
-{
-    size_t s, n = 0;
-    for (s = 0; s < lab_seeds(r, arm); s++)
-        n += !(lab_at(r, arm, s, "train_error", AT_END) <= CONVERGED);
-    return n;
-}
-
+/* Which runs have not converged: their ends are no minima and compare with nothing. */
 static const char *unfinished(lab_report *r, size_t norm, const order *o, const char *before)
 {
-    size_t i;
+    size_t i, s;
     for (i = 0; i < o->n; i++) {
-        const size_t arm = arm_of(norm, o->at[i]), n = unfinished_runs(r, arm);
+        const size_t arm = arm_of(norm, o->at[i]), runs = lab_seeds(r, arm);
+        size_t n = 0;
+        for (s = 0; s < runs; s++) n += !(lab_at(r, arm, s, "train_error", AT_END) <= CONVERGED);
         if (n > 0)
-            before = lab_format(r, "%s%snot converged: %lu of %lu runs of %s", before,
-                                *before ? "; " : "", (unsigned long)n,
-                                (unsigned long)lab_seeds(r, arm), arms[arm].name);
+            before = lab_format(r, "%s%snot converged: %zu of %zu runs of %s", before,
+                                *before ? "; " : "", n, runs, arms[arm].name);
     }
     return before;
 }
@@ -267,28 +260,28 @@ static void judge_error(lab_report *r, const lab_claim *c)
                 lab_pm(r, first, 4), lab_pm(r, last, 4));
 }
 
-/* Ranks 1..n; equal values share the mean of theirs. */
-static void ranks(const double *x, size_t n, double *rank)
+/* The rank of x[i] less the mean rank; equal values share the mean of theirs. */
+static double rank(const double *x, size_t i, size_t n)
 {
-    size_t i, j;
-    for (i = 0; i < n; i++) {
-        rank[i] = 0.5;
-        for (j = 0; j < n; j++) rank[i] += x[j] < x[i] ? 1 : x[j] <= x[i] ? 0.5 : 0;
+    double below = 0, above = 0;
+    size_t j;
+    for (j = 0; j < n; j++) {
+        below += x[j] < x[i];
+        above += x[j] > x[i];
     }
+    return (below - above) / 2;
 }
 
 /* Spearman's correlation: Pearson's, of the ranks. */
 static double spearman(const double *x, const double *y, size_t n)
 {
-    double a[SETTINGS], b[SETTINGS], ab = 0, aa = 0, bb = 0;
-    const double middle = ((double)n + 1) / 2;
+    double ab = 0, aa = 0, bb = 0;
     size_t i;
-    ranks(x, n, a);
-    ranks(y, n, b);
     for (i = 0; i < n; i++) {
-        ab += (a[i] - middle) * (b[i] - middle);
-        aa += (a[i] - middle) * (a[i] - middle);
-        bb += (b[i] - middle) * (b[i] - middle);
+        const double a = rank(x, i, n), b = rank(y, i, n);
+        ab += a * b;
+        aa += a * a;
+        bb += b * b;
     }
     return ab / sqrt(aa * bb);
 }
@@ -518,62 +511,52 @@ static void draw_runs(lab_report *r, plot_panel *p, const lab_panel *panel)
 static const double batch_at[4] = {8, 32, 128, 256}, rate_at[3] = {0.05, 0.1, 0.5};
 static const char *const batch_name[4] = {"8", "32", "128", "256"};
 static const char *const rate_name[3] = {"0.05", "0.1", "0.5"};
-#define OVER_BATCHES .x = "batch size (rate 0.1)", .x_scale = PLOT_LOG2, .x_range = {6, 340},      \
+#define AXES_BY_BATCH .x = "batch size (rate 0.1)", .x_scale = PLOT_LOG2, .x_range = {6, 340},     \
     .x_ticks = batch_at, .x_names = batch_name, .x_count = 4, .grid = PLOT_GRID_Y
-#define OVER_RATES .x = "learning rate (batch 128)", .x_scale = PLOT_LOG2,                         \
+#define AXES_BY_RATE .x = "learning rate (batch 128)", .x_scale = PLOT_LOG2,                       \
     .x_range = {0.035, 0.7}, .x_ticks = rate_at, .x_names = rate_name, .x_count = 3,               \
     .grid = PLOT_GRID_Y
-#define EIGENVALUE .heading = "largest eigenvalue", .y = "of the Hessian", .y_scale = PLOT_LOG10
-#define OF_NOISE(by, over)                                                                         \
-    {.axes = {.row = by, .heading = "rise of the loss", .y = "under noise",                        \
-              .y_scale = PLOT_LOG10, over},                                                        \
-     .draw = draw_order, .arm = by, .series = "filter_rise"},                                      \
-    {.axes = {.row = by, .col = 1, .heading = "changed decisions", .y = "under noise",             \
-              .y_scale = PLOT_LOG10, over},                                                        \
-     .draw = draw_order, .arm = by, .series = "filter_changed"},                                   \
-    {.axes = {.row = by, .col = 2, .heading = "test error", .y = "share of 10 000 images", over},  \
-     .draw = draw_order, .arm = by, .series = "test_error"}
+#define ORDERED(by, of, title, label, ...)                                                         \
+    {.axes = {.heading = title, .y = label, AXES_##by, __VA_ARGS__},                               \
+     .draw = draw_order, .arm = by, .series = of}
 
 /* Flatness under noise and test error: what a user would feel. */
-static const lab_panel noise[] = {OF_NOISE(BY_BATCH, OVER_BATCHES), OF_NOISE(BY_RATE, OVER_RATES)};
+#define OF_NOISE(by)                                                                               \
+    ORDERED(by, "filter_rise", "rise of the loss", "under noise", .row = by,                       \
+            .y_scale = PLOT_LOG10),                                                                \
+    ORDERED(by, "filter_changed", "changed decisions", "under noise", .row = by, .col = 1,         \
+            .y_scale = PLOT_LOG10),                                                                \
+    ORDERED(by, "test_error", "test error", "share of 10 000 images", .row = by, .col = 2)
+static const lab_panel noise[] = {OF_NOISE(BY_BATCH), OF_NOISE(BY_RATE)};
 
 /* The eigenvalue, and each run by itself. */
-static int page_runs(lab_report *r)
-{
-    static const lab_page page = {
-        "The flatter a run ends, the lower its test error; and the lower its loss", "runs", 1180,
-        .shared_legend = 1};
-    const double all = lab_quick(r) ? 0 : 1; /* of a quick run the data say */
-#define ERROR_OVER(place, title, label, of, lo, hi)                                                \
-    {.axes = {.row = 1, .col = place, .heading = title, .x = title " " label,                      \
-              .x_scale = PLOT_LOG10, .x_range = {all * lo, all * hi}, .y = "test error",           \
-              .grid = PLOT_GRID_BOTH},                                                             \
-     .draw = draw_runs, .series = of}
-    const lab_panel panels[] = {
-        {.axes = {EIGENVALUE, OVER_BATCHES}, .draw = draw_order, .arm = BY_BATCH,
-         .series = "eigenvalue"},
-        {.axes = {.col = 1, EIGENVALUE, OVER_RATES}, .draw = draw_order, .arm = BY_RATE,
-         .series = "eigenvalue"},
-        {.axes = {.col = 2, .heading = "eigenvalue and loss", .x = "training loss",
-                  .x_scale = PLOT_LOG10, .x_range = {all * 1e-5, all * 0.1},
-                  .y = "largest eigenvalue", .y_scale = PLOT_LOG10, .grid = PLOT_GRID_BOTH},
-         .draw = draw_runs, .series = "train_loss"},
-        ERROR_OVER(0, "largest eigenvalue", "of the Hessian", "eigenvalue", 2e-3, 40),
-        ERROR_OVER(1, "rise of the loss", "under noise", "filter_rise", 0.01, 100),
-        ERROR_OVER(2, "changed decisions", "under noise", "filter_changed", 4e-3, 2)};
-    return lab_draw(r, &page, panels, LAB_COUNT(panels));
-}
-/* clang-format on */
+#define EIGENVALUE(by)                                                                             \
+    ORDERED(by, "eigenvalue", "largest eigenvalue", "of the Hessian", .col = by,                   \
+            .y_scale = PLOT_LOG10)
+#define RUNS(of, title, label, lo, hi, ...)                                                        \
+    {.axes = {.heading = title, .x = label, .x_scale = PLOT_LOG10, .x_range = {lo, hi},            \
+              .grid = PLOT_GRID_BOTH, __VA_ARGS__}, .draw = draw_runs, .series = of}
+#define ERRORS_OVER(of, place, title, label, lo, hi)                                               \
+    RUNS(of, title, title " " label, lo, hi, .row = 1, .col = place, .y = "test error")
+static const lab_panel runs[] = {
+    EIGENVALUE(BY_BATCH), EIGENVALUE(BY_RATE),
+    RUNS("train_loss", "eigenvalue and loss", "training loss", 1e-5, 0.1, .col = 2,
+         .y = "largest eigenvalue", .y_scale = PLOT_LOG10),
+    ERRORS_OVER("eigenvalue", 0, "largest eigenvalue", "of the Hessian", 2e-3, 40),
+    ERRORS_OVER("filter_rise", 1, "rise of the loss", "under noise", 0.01, 100),
+    ERRORS_OVER("filter_changed", 2, "changed decisions", "under noise", 4e-3, 2)};
 
-/* clang-format off */
 static int report(lab_report *r)
 {
-    static const lab_page page = {
-        "Small batches and, with batch norm, large rates end in flatter and better minima",
-        .height = 1180, .shared_legend = 1};
+    static const lab_page pages[2] = {
+        {"Small batches and, with batch norm, large rates end in flatter and better minima", NULL,
+         1180, .shared_legend = 1},
+        {"The flatter a run ends, the lower its test error; and the lower its loss", "runs", 1180,
+         .shared_legend = 1}};
     lab_judge(r);
     check_runs(r);
-    return lab_draw(r, &page, noise, LAB_COUNT(noise)) || page_runs(r);
+    return lab_draw(r, &pages[0], noise, LAB_COUNT(noise)) ||
+           lab_draw(r, &pages[1], runs, LAB_COUNT(runs));
 }
 /* clang-format on */
 

@@ -62,13 +62,11 @@ typedef struct trial {
     lab_run *r;
     nrm_mlp *mlp;
     int net, kind;
-    size_t rows;                       /* of the fixed batch                              */
-    nrm_rng rng;                       /* noise without a norm; as in the network with one */
-    nrm_real *scale;                   /* [hidden][rows][WIDTH] its factors               */
-    moments now;                       /* of the last forward pass                        */
-    moments before;                    /* of the one of the step before                   */
-    moments first;                     /* of the first step                               */
-    moments fixed;                     /* of the fixed batch before it                    */
+    size_t rows;                            /* of the fixed batch */
+    nrm_rng rng;                            /* of the noise without a norm, as in the network */
+    nrm_real scale[DEEPEST][BATCH * WIDTH]; /* [rows][WIDTH] its factors */
+    moments now, before, first, fixed;      /* of the last forward pass, of the step before, of the
+                                               first step, of the fixed batch before that */
     changes run[DEEPEST], step, start; /* from step to step; of the third layer in this window too,
                                           and there from the start */
     double unit[SHOWN][PROBED];        /* what one unit of three layers was given  */
@@ -145,7 +143,7 @@ static int noise_forward(void *context, nrm_mlp *net, size_t l, size_t N)
     trial *t = (trial *)context;
     nrm_real *z = net->state[l].linear_out;
     const nrm_mlp_event event = {l, NRM_AT_LINEAR, 0, z, N, WIDTH};
-    add_noise(z, t->scale + l * t->rows * WIDTH, &net->spec.noise, &t->rng, N, WIDTH);
+    add_noise(z, t->scale[l], &net->spec.noise, &t->rng, N, WIDTH);
     if (net->probe) net->probe(net->probe_context, &event);
     return NRM_OK;
 }
@@ -153,10 +151,9 @@ static int noise_forward(void *context, nrm_mlp *net, size_t l, size_t N)
 static int noise_backward(void *context, nrm_mlp *net, size_t l, nrm_real *d, size_t N)
 {
     const trial *t = (const trial *)context;
-    const nrm_real *scale = t->scale + l * t->rows * WIDTH;
     size_t i;
     (void)net;
-    for (i = 0; i < N * WIDTH; i++) d[i] *= scale[i]; /* NB.7 */
+    for (i = 0; i < N * WIDTH; i++) d[i] *= t->scale[l][i]; /* NB.7 */
     return NRM_OK;
 }
 
@@ -190,9 +187,12 @@ static void add_change(changes *sum, const moments *a, const moments *b, size_t 
     sum->n++;
 }
 
-static void record_layer(trial *t, const char *what, size_t layer, double x, double y)
+/* The means of both in this layer; the sums begin anew. */
+static void record_changes(trial *t, const char *what, changes *sum, size_t layer, double x)
 {
-    lab_record_as(t->r, x, lab_round(y, 4), "%s_%zu", what, layer + 1);
+    lab_record_as(t->r, x, lab_round(sum->of[MEAN] / sum->n, 4), "%s_mean_%zu", what, layer + 1);
+    lab_record_as(t->r, x, lab_round(sum->of[VAR] / sum->n, 4), "%s_var_%zu", what, layer + 1);
+    memset(sum, 0, sizeof *sum);
 }
 
 /* The fixed batch through the network as it is in training, with or without noise; the training
@@ -239,8 +239,7 @@ static int visit(trial *t, size_t at)
         const size_t layer = shown_layer(t->net, k);
         changes c = {{0}, 0};
         add_change(&c, &t->now, &t->fixed, layer);
-        record_layer(t, "weights_mean", layer, (double)at, c.of[MEAN]);
-        record_layer(t, "weights_var", layer, (double)at, c.of[VAR]);
+        record_changes(t, "weights", &c, layer, (double)at);
     }
     if (t->net == RELU6 && t->kind != ONLY_NOISE && t->r->first && rc >= 0) {
         if (t->kind == NOISY) rc = fixed_batch(t, 1);
@@ -248,16 +247,6 @@ static int visit(trial *t, size_t at)
     }
     t->now = kept;
     return rc < 0 ? -1 : 0;
-}
-
-static void record_window(trial *t, double x)
-{
-    record_layer(t, "step_mean", THIRD, x, t->step.of[MEAN] / t->step.n);
-    record_layer(t, "step_var", THIRD, x, t->step.of[VAR] / t->step.n);
-    record_layer(t, "start_mean", THIRD, x, t->start.of[MEAN] / t->start.n);
-    record_layer(t, "start_var", THIRD, x, t->start.of[VAR] / t->start.n);
-    memset(&t->step, 0, sizeof t->step);
-    memset(&t->start, 0, sizeof t->start);
 }
 
 static void record_run(trial *t)
@@ -312,8 +301,11 @@ static int after(trainer *t)
         add_change(&k->step, &k->now, &k->before, THIRD);
         add_change(&k->start, &k->now, &k->first, THIRD);
     }
-    if (t->step % window == 0 && k->net == RELU6)
-        record_window(k, (double)t->step - (double)window / 2);
+    if (t->step % window == 0 && k->net == RELU6) {
+        const double middle = (double)t->step - (double)window / 2;
+        record_changes(k, "step", &k->step, THIRD, middle);
+        record_changes(k, "start", &k->start, THIRD, middle);
+    }
     return t->step % every == 0 ? visit(k, t->step) : 0;
 }
 
@@ -382,15 +374,13 @@ static int run(lab_run *r)
                                .batch = BATCH,
                                .steps = r->quick ? 16 : STEPS,
                                .context = k};
-    int failed = 1;
+    int failed;
     if (!k) return -1;
     k->r = r;
     k->net = (int)(r->arm / KINDS);
     k->kind = (int)(r->arm % KINDS);
     k->rows = r->quick ? BATCH : PROBED;
-    k->scale = (nrm_real *)malloc(hidden_of(k) * k->rows * WIDTH * sizeof *k->scale);
-    if (k->scale) failed = trainer_run(r, &plan);
-    free(k->scale);
+    failed = trainer_run(r, &plan);
     free(k);
     return failed;
 }

@@ -263,7 +263,7 @@ enum { JUDGEI_PARTS = 12 };
 typedef struct judgei_told { /* what $1, $2, ... stand for */
     lab_numbers of[2 * JUDGEI_PARTS];
     int exact[2 * JUDGEI_PARTS]; /* 1: the largest of all */
-    size_t n;
+    size_t n, agree;             /* agree: parts that are, in the mean, as the claim says */
     int decimals;
 } judgei_told;
 
@@ -276,6 +276,10 @@ static const char *judgei_value(lab_report *r, const judgei_told *told, const ch
     lab_numbers a = told->of[i < told->n ? i : 0];
     stats_summary s;
     double value;
+    if (at[1] == '!') {
+        *end += 1;
+        return lab_format(r, "%zu", told->agree);
+    }
     if (*at == '#' && **end == '-') a = lab_calc(a, '-', told->of[strtoul(*end + 1, end, 10) - 1]);
     if (*at == '#' && **end == '/') over = &told->of[strtoul(*end + 1, end, 10) - 1];
     if (**end == '[') {
@@ -342,7 +346,10 @@ static void judgei_claim(lab_report *r, const lab_claim *c)
         }
         judgei_tell(&told, a, 0);
         if (pair) judgei_tell(&told, b, 0);
-        if (p->test) found[parts++] = judgei_test(p, a, b);
+        if (p->test) {
+            found[parts] = judgei_test(p, a, b);
+            told.agree += found[parts++].mean > 0;
+        }
     }
     if (exact) found[parts++] = stats_holds(held == exact);
     if (parts == 0) found[0] = stats_unknown();

@@ -354,7 +354,7 @@ static const lab_claim table[] = {
     {"9g", "of parts", "", "", "", "", LAB_TRAINING, LAB_NEWS,
      LAB_PARTS({LAB_MORE, 1, 0, "loss", 2, 3}, {.a = 1, .series = "loss"},
                {LAB_ABOVE, .a = 1, .limit = 9, .each = ten_times}),
-     .decimals = 1, .say = "#2, $1, $4", .remark = "and $3"},
+     .decimals = 1, .say = "#2, $1, $4", .remark = "and $3; #! of 2"},
     {"9h", "5 times", "", "", "", "", LAB_TRAINING, LAB_NEWS, .test = LAB_LESS, .a = 0, .b = 1,
      .series = "loss", .times = 5, .decimals = -2},
     {"9i", "told", "", "", "", "", LAB_TRAINING, LAB_NEWS,
@@ -418,6 +418,7 @@ static void test_claims_and_panels_as_tables(void)
     CHECK(strstr(found, "9d,below 3,\"\",\"\",4 ± 0,not reproduced,") != NULL);
     CHECK(strstr(found, "9e,about 4,\"\",\"\",4 ± 0,reproduced,") != NULL);
     CHECK(strstr(found, "9g,of parts,\"\",\"\",\"1.0, 4.0 ± 0.3, 40.0 ± 3.3\",reproduced,and 4.0"));
+    CHECK(strstr(found, "reproduced,and 4.0 ± 0.3; 2 of 2,") != NULL);
     CHECK(strstr(found, "9h,5 times,\"\",\"\",1 ± 0.5 against 4 ± 0.3,partly reproduced,") != NULL);
     CHECK(strstr(found, "\"4.00 ± 0.33, 400 ± 33, 4.33, 33, 2154, 1.0, 4.00\",reproduced"));
     CHECK(strstr(found, "9j,nearly,\"\",\"\",1 ± 1 against 4 ± 0,reproduced,") != NULL);

@@ -208,45 +208,26 @@ static const char *unfinished(lab_report *r, size_t norm, const order *o, const 
     return before;
 }
 
-/* Of a claim, a is the network and b the order of the settings. */
-static void judge_ends(lab_report *r, const lab_claim *c)
+/* Of a claim, a is the network, or NORMS for both, and b the order of the settings; one without a
+   series is about both measures. */
+static void judge_rises(lab_report *r, const lab_claim *c)
 {
     const order *by = &orders[c->b];
-    const char *loss = means(r, c->a, by, "train_loss", AT_END);
-    stats_finding part[MEASURES];
-    size_t m;
-    for (m = 0; m < MEASURES; m++) part[m] = rises(r, c->a, by, measure_id[m], AT_END);
-    lab_verdict(r, c, stats_together(part, MEASURES),
-                unfinished(r, c->a, by, lab_format(r, "final training loss %s", loss)),
-                "%s: eigenvalue %s; rise %s", by->values, means(r, c->a, by, "eigenvalue", AT_END),
-                means(r, c->a, by, "filter_rise", AT_END));
-}
-
-/* Both networks, by measures that the final loss does not decide. */
-static void judge_same_loss(lab_report *r, const lab_claim *c)
-{
-    const order *by = &orders[c->b];
+    const size_t first = c->a == NORMS ? NONE : c->a, last = c->a == NORMS ? BATCH : c->a;
+    const char *text[NORMS * MEASURES] = {"", "", "", ""}, *remark = c->remark ? c->remark : "";
     stats_finding part[NORMS * MEASURES];
-    size_t i;
-    for (i = 0; i < NORMS * MEASURES; i++)
-        part[i] = rises(r, i / MEASURES, by, measure_id[i % MEASURES], ON_THE_WAY);
-    lab_verdict(r, c, stats_together(part, NORMS * MEASURES), "",
-                "%s: eigenvalue %s without a norm, %s with; rise %s and %s", by->values,
-                means(r, NONE, by, "eigenvalue", ON_THE_WAY),
-                means(r, BATCH, by, "eigenvalue", ON_THE_WAY),
-                means(r, NONE, by, "filter_rise", ON_THE_WAY),
-                means(r, BATCH, by, "filter_rise", ON_THE_WAY));
-}
-
-static void judge_decisions(lab_report *r, const lab_claim *c)
-{
-    const order *by = &orders[c->b];
-    const stats_finding part[NORMS] = {rises(r, NONE, by, c->series, AT_END),
-                                       rises(r, BATCH, by, c->series, AT_END)};
-    lab_verdict(r, c, stats_together(part, NORMS),
-                unfinished(r, BATCH, by, unfinished(r, NONE, by, "")),
-                "%s: %s without a norm, %s with", by->values, means(r, NONE, by, c->series, AT_END),
-                means(r, BATCH, by, c->series, AT_END));
+    size_t m, norm, parts = 0;
+    for (m = 0; m < (c->series ? 1 : MEASURES); m++)
+        for (norm = first; norm <= last; norm++) {
+            const char *series = c->series ? c->series : measure_id[m];
+            text[parts] = means(r, norm, by, series, c->at);
+            part[parts++] = rises(r, norm, by, series, c->at);
+        }
+    if (*remark) remark = lab_format(r, "%s %s", remark, means(r, c->a, by, "train_loss", AT_END));
+    for (norm = first; norm <= last && c->at >= AT_END; norm++)
+        remark = unfinished(r, norm, by, remark);
+    lab_verdict(r, c, stats_together(part, parts), remark, "%s: %s", by->values,
+                lab_format(r, c->say, text[0], text[1], text[2], text[3]));
 }
 
 static void judge_error(lab_report *r, const lab_claim *c)
@@ -358,9 +339,16 @@ static const char norm_trials[] =
     "(0.099 without a norm), test error 0.066; at loss 0.05 1.9";
 
 /* clang-format off */
-#define ENDS(norm, by) .judge = judge_ends, .a = norm, .b = by
+#define ENDS(norm, by)                                                                             \
+    .judge = judge_rises, .a = norm, .b = by, .at = AT_END, .say = "eigenvalue %s; rise %s",       \
+    .remark = "final training loss"
+#define SAME_LOSS(by)                                                                              \
+    .judge = judge_rises, .a = NORMS, .b = by, .at = ON_THE_WAY,                                   \
+    .say = "eigenvalue %s without a norm, %s with; rise %s and %s"
 #define ERRORS(norm, by) .judge = judge_error, .a = norm, .b = by
-#define DECISIONS(by) .judge = judge_decisions, .b = by, .series = "filter_changed"
+#define DECISIONS(by)                                                                              \
+    .judge = judge_rises, .a = NORMS, .b = by, .series = "filter_changed", .at = AT_END,           \
+    .say = "%s without a norm, %s with"
 static const lab_claim claims[] = {
     {"33a", "A smaller batch ends in a flatter minimum, without a norm", keskar, no_numbers,
      "after 50 epochs the largest eigenvalue of the Hessian, and the rise of the loss under "
@@ -398,10 +386,9 @@ static const lab_claim claims[] = {
      .judge = judge_norm, .series = "filter_rise"},
     {"33l", "A smaller batch is flatter also where the training loss is the same", "ours",
      "not stated", "the measures of 33a where the loss on the probe images first falls below 0.05; "
-     "both measures and both networks (else partly)", trials,
-     .judge = judge_same_loss, .b = BY_BATCH},
+     "both measures and both networks (else partly)", trials, SAME_LOSS(BY_BATCH)},
     {"33m", "A larger learning rate is flatter also where the training loss is the same", "ours",
-     "not stated", "those of 33c, likewise", fast_trials, .judge = judge_same_loss, .b = BY_RATE},
+     "not stated", "those of 33c, likewise", fast_trials, SAME_LOSS(BY_RATE)},
     {"33n", "After a smaller batch noise changes fewer decisions", "ours",
      "not stated; decisions do not see how large the logits have become",
      "share of the probe images decided otherwise under filter-normalized noise, at the end: batch "

@@ -11,18 +11,15 @@
 #define BARRIER_LEAST 0.01 /* of the worse end's loss: less is called none */
 
 enum { HIDDEN = 2, WIDTH = 64, BATCH = 128, EPOCHS = 3, IMAGES = 5000 };
-enum { POINTS = 29, FIRST = 4, INSIDE = 21 }; /* of a line; those at 0 <= a <= 1 begin at FIRST */
-enum { SIDE = 21 };                           /* points of a triangle's side */
-enum { OTHER_SEED = 1000 };                   /* of the controls: added to the seed */
+enum { PART = 20, BEYOND = 4 };  /* of a line: points from a = -4/20 to 24/20 */
+enum { INSIDE = 21, SIDE = 21 }; /* points at 0 <= a <= 1; of a triangle's side */
+enum { OTHER_SEED = 1000 };      /* of the controls: added to the seed */
 
 /* ---- arms, optimizers, pairs ----------------------------------------------------------------- */
 
-enum { NONE, BATCH_NORM, TRIANGLE_NONE, TRIANGLE_BATCH, ARMS };
+enum { NONE, BATCH_NORM, ARMS };
 
-static const lab_arm arms[ARMS] = {{"none", "no norm", 9, 20},
-                                   {"batch", "batch norm", 12, 20},
-                                   {"triangle_none", "triangles, no norm", 15, 1},
-                                   {"triangle_batch", "triangles, batch norm", 20, 1}};
+static const lab_arm arms[ARMS] = {{"none", "no norm", 9, 20}, {"batch", "batch norm", 12, 20}};
 
 enum { SGD, MOMENTUM, RMSPROP, ADAM, OTHER_BATCHES, OTHER_START, SOLUTIONS, SCALED = SOLUTIONS };
 
@@ -76,7 +73,7 @@ typedef struct solver { /* the plan's context */
 static nrm_mlp_spec network(trainer *t)
 {
     const solver *how = (const solver *)t->plan->context;
-    const int norm = t->run->arm % 2 ? NRM_BATCH_NORM : NRM_NO_NORM;
+    const int norm = t->run->arm == BATCH_NORM ? NRM_BATCH_NORM : NRM_NO_NORM;
     nrm_mlp_spec spec = training_plain(t->layer, HIDDEN, WIDTH, NRM_RELU, norm);
     spec.max_batch = how->max_batch;
     spec.optimizer = how->solution == ADAM ? NRM_ADAM : NRM_SGD;
@@ -108,13 +105,11 @@ static int learn(trainer *t, nrm_acc *loss)
 /* ---- between solutions ----------------------------------------------------------------------- */
 
 typedef struct solutions {
-    size_t n;                            /* parameters          */
-    nrm_real *start, *at[SOLUTIONS + 1]; /* [n] each; the last is a scaled one */
-    trainer t;                           /* to evaluate with    */
+    size_t n, images;                    /* parameters; images to evaluate with */
+    nrm_real *start, *at[SOLUTIONS + 1]; /* [n] each; the last is a scaled one  */
+    trainer t;                           /* to evaluate with                    */
     trainer_plan plan;
     solver how;
-    nrm_mlp *net;
-    size_t images;
 } solutions;
 
 /* Loss and error at (1 - u - v) a + u b + v c, batch norm with the statistics of these images. */
@@ -122,22 +117,21 @@ static int evaluate(solutions *s, const size_t corner[3], double u, double v, do
                     double *error)
 {
     const nrm_real *a = s->at[corner[0]], *b = s->at[corner[1]], *c = s->at[corner[2]];
-    nrm_acc value, accuracy;
+    nrm_mlp *net = s->t.net;
+    nrm_acc value = 0, right = 0;
     size_t i;
     int rc;
     for (i = 0; i < s->n; i++)
-        s->net->params[i] =
+        net->params[i] =
             (nrm_real)((1 - u - v) * (double)a[i] + u * (double)b[i] + v * (double)c[i]);
-    rc = nrm_mlp_forward(s->net, train.x, s->images, NRM_TRAIN);
+    rc = nrm_mlp_forward(net, train.x, s->images, NRM_TRAIN);
     if (rc >= 0)
-        rc = nrm_cross_entropy_forward(&value, NULL, s->net->logits, train.labels, s->images,
+        rc = nrm_cross_entropy_forward(&value, NULL, net->logits, train.labels, s->images,
                                        DATASET_CLASSES);
-    if (rc >= 0)
-        rc = nrm_accuracy(&accuracy, s->net->logits, train.labels, s->images, DATASET_CLASSES);
-    if (rc < 0) return -1;
+    if (rc >= 0) rc = nrm_accuracy(&right, net->logits, train.labels, s->images, DATASET_CLASSES);
     *loss = (double)value;
-    *error = 1 - (double)accuracy;
-    return 0;
+    *error = 1 - (double)right;
+    return rc < 0 ? -1 : 0;
 }
 
 static int make_solution(solutions *s, lab_run *run, size_t k)
@@ -157,7 +151,8 @@ static int make_solution(solutions *s, lab_run *run, size_t k)
     memset(how.squares, 0, s->n * sizeof *how.squares);
     failed = trainer_open(&t, &other, &plan) || trainer_steps(&t, steps) || t.status != NRM_OK;
     if (!failed) memcpy(s->at[k], t.net->params, s->n * sizeof *s->start);
-    if (!failed && run->arm % 2) failed = training_reestimate(t.net, train.x, s->images) < 0;
+    if (!failed && run->arm == BATCH_NORM)
+        failed = training_reestimate(t.net, train.x, s->images) < 0;
     if (!failed)
         lab_record(run, "test_error", (double)k, 1 - (double)trainer_accuracy(&t, &test, NULL));
     lab_progress(run, 0.5 * (double)(k + 1) / SOLUTIONS);
@@ -174,27 +169,27 @@ static int make_solutions(solutions *s, lab_run *run)
     s->plan = plan;
     s->images = s->how.max_batch = run->quick ? 200 : IMAGES;
     if (trainer_open(&s->t, run, &s->plan)) return -1;
-    s->net = s->t.net;
-    s->n = s->net->n_params;
+    s->n = s->t.net->n_params;
     s->start = (nrm_real *)malloc((SOLUTIONS + 2) * s->n * sizeof *s->start);
     if (!s->start) return -1;
-    memcpy(s->start, s->net->params, s->n * sizeof *s->start);
+    memcpy(s->start, s->t.net->params, s->n * sizeof *s->start);
     for (k = 0; k <= SOLUTIONS; k++) s->at[k] = s->start + (k + 1) * s->n;
     for (k = 0; k < SOLUTIONS && !failed; k++) failed = make_solution(s, run, k);
     return failed;
 }
 
-/* Along the line of a pair; `scaled`: to the scaled end, losses alone, a series of that name. */
-static int walk(solutions *s, lab_run *run, int scaled, const pair *p)
+/* Along the line of a pair, or from one end to the other. The error: at both and halfway. */
+static int walk(solutions *s, lab_run *run, const pair *p, int scaled)
 {
     const size_t ends[3] = {p->a, scaled ? SCALED : p->b, p->b};
+    const int beyond = scaled ? 0 : BEYOND;
     double loss, error;
-    size_t k;
-    for (k = 0; k < POINTS; k++) {
-        const double at = ((double)k - FIRST) / (INSIDE - 1);
+    int k;
+    for (k = -beyond; k <= PART + beyond; k++) {
+        const double at = (double)k / PART;
         if (evaluate(s, ends, at, 0, &loss, &error)) return -1;
         lab_record_as(run, at, loss, "%s%s", scaled ? "scaled_" : "", p->loss);
-        if (!scaled) lab_record_as(run, at, error, "error/%s", name_of(p));
+        if (!scaled && k % (PART / 2) == 0) lab_record_as(run, at, error, "error/%s", name_of(p));
     }
     return 0;
 }
@@ -205,8 +200,8 @@ static void same_lengths(const solutions *s, nrm_real *out, const nrm_real *a, c
     size_t l, i, j;
     memcpy(out, b, s->n * sizeof *out);
     for (l = 0; l < HIDDEN; l++) {
-        const nrm_mlp_state *state = &s->net->state[l];
-        const size_t first = (size_t)(state->W - s->net->params);
+        const nrm_mlp_state *state = &s->t.net->state[l];
+        const size_t first = (size_t)(state->W - s->t.net->params);
         for (j = 0; j < WIDTH; j++) {
             double aa = 0, bb = 0;
             for (i = 0; i < state->in; i++) {
@@ -220,46 +215,38 @@ static void same_lengths(const solutions *s, nrm_real *out, const nrm_real *a, c
     }
 }
 
-static int run_pairs(solutions *s, lab_run *run)
-{
-    size_t k;
-    int failed = 0;
-    for (k = 0; k < SOLUTIONS; k++)
-        lab_record(run, "from_start", (double)k, training_distance(s->start, s->at[k], s->n));
-    for (k = 0; k < PAIRS && !failed; k++) {
-        const nrm_real *a = s->at[pairs[k].a], *b = s->at[pairs[k].b];
-        lab_record(run, "apart", (double)k, training_distance(a, b, s->n));
-        failed = walk(s, run, 0, &pairs[k]);
-        if (failed || run->arm == NONE) continue;
-        same_lengths(s, s->at[SCALED], a, b);
-        failed = walk(s, run, 1, &pairs[k]);
-        lab_progress(run, 0.5 + 0.5 * (double)(k + 1) / PAIRS);
-    }
-    return failed;
-}
-
 /* Row by row: i/20 of the second corner, j/20 of the third. x counts the points. */
-static int run_triangles(solutions *s, lab_run *run)
+static int fill(solutions *s, lab_run *run, const triple *of)
 {
     double loss, error;
-    size_t k, i, j, count;
-    for (k = 0; k < TRIPLES; k++) {
-        for (i = 0, count = 0; i < SIDE; i++)
-            for (j = 0; i + j < SIDE; j++, count++) {
-                const double u = (double)i / (SIDE - 1), v = (double)j / (SIDE - 1);
-                if (evaluate(s, triples[k].corner, u, v, &loss, &error)) return -1;
-                lab_record(run, triples[k].loss, (double)count, loss);
-            }
-        lab_progress(run, 0.5 + 0.5 * (double)(k + 1) / TRIPLES);
-    }
+    size_t i, j, count = 0;
+    for (i = 0; i < SIDE; i++)
+        for (j = 0; i + j < SIDE; j++, count++) {
+            const double u = (double)i / (SIDE - 1), v = (double)j / (SIDE - 1);
+            if (evaluate(s, of->corner, u, v, &loss, &error)) return -1;
+            lab_record(run, of->loss, (double)count, loss);
+        }
     return 0;
 }
 
 static int run(lab_run *r)
 {
     solutions s;
+    size_t k;
     int failed = make_solutions(&s, r);
-    if (!failed) failed = r->arm >= TRIANGLE_NONE ? run_triangles(&s, r) : run_pairs(&s, r);
+    for (k = 0; k < SOLUTIONS && !failed; k++)
+        lab_record(r, "from_start", (double)k, training_distance(s.start, s.at[k], s.n));
+    for (k = 0; k < PAIRS && !failed; k++) {
+        const pair *p = &pairs[k];
+        lab_record(r, "apart", (double)k, training_distance(s.at[p->a], s.at[p->b], s.n));
+        failed = walk(&s, r, p, 0);
+        if (!failed && r->arm == BATCH_NORM && k < OF_OPTIMIZERS) {
+            same_lengths(&s, s.at[SCALED], s.at[p->a], s.at[p->b]);
+            failed = walk(&s, r, p, 1);
+        }
+        lab_progress(r, 0.5 + 0.5 * (double)(k + 1) / PAIRS);
+    }
+    for (k = 0; k < TRIPLES && r->first && !failed; k++) failed = fill(&s, r, &triples[k]);
     free(s.start);
     trainer_close(&s.t);
     return failed;
@@ -268,58 +255,111 @@ static int run(lab_run *r)
 /* ---- what came out --------------------------------------------------------------------------- */
 
 /* The largest loss at 0 <= a <= 1 less that of the worse end; `relative`: over that of this end. */
-static double barrier_of(lab_series loss, int relative)
-{
-    const double ends = stats_larger(loss.y[FIRST], loss.y[FIRST + INSIDE - 1]);
-    double most = 0;
-    size_t i;
-    for (i = FIRST; i < FIRST + INSIDE; i++) most = stats_larger(most, loss.y[i]);
-    return (most - ends) / (relative ? ends : 1);
-}
-
 static lab_numbers barriers(lab_report *r, size_t arm, const char *what, size_t k, int relative)
 {
     const char *series = lab_format(r, "%s%s", what, pairs[k].loss);
-    lab_numbers a = {lab_seeds(r, arm), {0}};
+    const lab_numbers a = lab_all(r, arm, series, 0), b = lab_all(r, arm, series, 1);
+    lab_numbers most = lab_most_over(r, arm, series, 0, 1);
     size_t s;
-    for (s = 0; s < a.n; s++) a.of[s] = barrier_of(lab_get(r, arm, s, series), relative);
-    return a;
+    for (s = 0; s < most.n; s++) {
+        const double worse = stats_larger(a.of[s], b.of[s]);
+        most.of[s] = (most.of[s] - worse) / (relative ? worse : 1);
+    }
+    return most;
+}
+
+static lab_numbers barrier(lab_report *r, size_t arm, size_t k)
+{
+    return barriers(r, arm, "", k, 1);
 }
 
 /* Mean over 0 <= a <= 1 of the loss's standard deviation over seeds divided by its mean. */
-static double unlikeness(lab_report *r, size_t arm, size_t k)
+static lab_numbers unlikeness(lab_report *r, size_t arm, size_t k)
 {
     const lab_curve c = lab_over_seeds(r, arm, pairs[k].loss);
-    double sum = 0;
+    lab_numbers mean = {1, {0}};
     size_t i;
-    for (i = FIRST; i < FIRST + INSIDE; i++) sum += c.sd[i] / c.mean[i];
-    return sum / INSIDE;
+    for (i = 0; i < INSIDE; i++) mean.of[0] += c.sd[i + BEYOND] / c.mean[i + BEYOND] / INSIDE;
+    return mean;
+}
+
+/* |A-B| over the mean distance of A and B from the start. */
+static lab_numbers apart(lab_report *r, size_t arm, size_t k)
+{
+    const lab_numbers a = lab_all(r, arm, "from_start", (double)pairs[k].a);
+    const lab_numbers b = lab_all(r, arm, "from_start", (double)pairs[k].b);
+    return lab_calc(lab_all(r, arm, "apart", (double)k), '/', lab_times(lab_calc(a, '+', b), 0.5));
+}
+
+/* The losses of a seed and a pair at 0 <= a <= 1; or these, or the two ends alone, over the mean of
+   the ends. */
+enum { LOSSES, SHAPE, ENDS };
+
+static void curve(const lab_report *r, size_t arm, size_t s, size_t k, int what, double *y)
+{
+    const double *loss = lab_get(r, arm, s, pairs[k].loss).y + BEYOND;
+    const double scale = what == LOSSES ? 1 : (loss[0] + loss[INSIDE - 1]) / 2;
+    size_t i;
+    for (i = 0; i < INSIDE; i++)
+        y[i] = what == ENDS && i > 0 && i < INSIDE - 1 ? 0 : loss[i] / scale;
+}
+
+/* The mean of the seeds other than s. */
+static void others(const lab_report *r, size_t arm, size_t s, size_t k, int what, double *mean)
+{
+    const size_t n = lab_seeds(r, arm);
+    double y[INSIDE];
+    size_t other, i;
+    for (i = 0; i < INSIDE; i++) mean[i] = 0;
+    for (other = 0; other < n; other++) {
+        curve(r, arm, other, k, what, y);
+        for (i = 0; i < INSIDE && other != s; i++) mean[i] += y[i] / ((double)n - 1);
+    }
 }
 
 /* How far the curves of seed s are from the means of the other seeds' curves, over those means:
    mean over 0 <= a <= 1 and the six pairs. */
 static double from_others(const lab_report *r, size_t arm, size_t s)
 {
-    const size_t n = lab_seeds(r, arm);
-    double sum = 0;
-    size_t i, k, other;
-    for (k = 0; k < OF_OPTIMIZERS; k++)
-        for (i = FIRST; i < FIRST + INSIDE; i++) {
-            double mean = 0;
-            for (other = 0; other < n; other++)
-                if (other != s)
-                    mean += lab_get(r, arm, other, pairs[k].loss).y[i] / ((double)n - 1);
-            sum += fabs(lab_get(r, arm, s, pairs[k].loss).y[i] - mean) / mean;
-        }
+    double sum = 0, y[INSIDE], mean[INSIDE];
+    size_t i, k;
+    for (k = 0; k < OF_OPTIMIZERS; k++) {
+        curve(r, arm, s, k, LOSSES, y);
+        others(r, arm, s, k, LOSSES, mean);
+        for (i = 0; i < INSIDE; i++) sum += fabs(y[i] - mean[i]) / mean[i];
+    }
     return sum / (OF_OPTIMIZERS * INSIDE);
 }
 
-/* |A-B| over the mean distance of A and B from the start. */
-static lab_numbers apart(const lab_report *r, size_t arm, size_t k)
+/* The share of the six curves of seed s that are nearest to the other seeds' mean of their pair. */
+static double recognized_by(const lab_report *r, size_t arm, size_t s, int what)
 {
-    const lab_numbers a = lab_all(r, arm, "from_start", (double)pairs[k].a);
-    const lab_numbers b = lab_all(r, arm, "from_start", (double)pairs[k].b);
-    return lab_calc(lab_all(r, arm, "apart", (double)k), '/', lab_times(lab_calc(a, '+', b), 0.5));
+    double mean[OF_OPTIMIZERS][INSIDE], y[INSIDE];
+    size_t k, c, i, right = 0;
+    for (k = 0; k < OF_OPTIMIZERS; k++) others(r, arm, s, k, what, mean[k]);
+    for (k = 0; k < OF_OPTIMIZERS; k++) {
+        double least = (double)INFINITY;
+        size_t nearest = OF_OPTIMIZERS;
+        curve(r, arm, s, k, what, y);
+        for (c = 0; c < OF_OPTIMIZERS; c++) {
+            double far = 0;
+            for (i = 0; i < INSIDE; i++) far += fabs(y[i] - mean[c][i]);
+            if (far < least) nearest = c;
+            least = stats_smaller(least, far);
+        }
+        right += nearest == k;
+    }
+    return (double)right / OF_OPTIMIZERS;
+}
+
+static double recognized(const lab_report *r, size_t arm, size_t s)
+{
+    return recognized_by(r, arm, s, SHAPE);
+}
+
+static double by_ends(const lab_report *r, size_t arm, size_t s)
+{
+    return recognized_by(r, arm, s, ENDS);
 }
 
 typedef struct six { /* of the six pairs: above the limit, how many, and their means */
@@ -328,16 +368,18 @@ typedef struct six { /* of the six pairs: above the limit, how many, and their m
     double low, high;
 } six;
 
-static six six_pairs(const lab_numbers *value, double limit)
+static six six_pairs(lab_report *r, size_t arm,
+                     lab_numbers (*of)(lab_report *r, size_t arm, size_t pair), double limit)
 {
     stats_finding part[OF_OPTIMIZERS];
     six all = {.low = (double)INFINITY};
     size_t k;
     for (k = 0; k < OF_OPTIMIZERS; k++) {
-        part[k] = lab_above(value[k], limit);
+        const lab_numbers value = of(r, arm, k);
+        part[k] = lab_above(value, limit);
         all.held += stats_reproduced(part[k]) ? 1u : 0u;
-        all.low = stats_smaller(all.low, lab_average(value[k]));
-        all.high = stats_larger(all.high, lab_average(value[k]));
+        all.low = stats_smaller(all.low, lab_average(value));
+        all.high = stats_larger(all.high, lab_average(value));
     }
     all.found = stats_together(part, OF_OPTIMIZERS);
     return all;
@@ -345,15 +387,11 @@ static six six_pairs(const lab_numbers *value, double limit)
 
 static void judge_barrier(lab_report *r, const lab_claim *c)
 {
-    lab_numbers value[OF_OPTIMIZERS];
-    six all;
-    size_t k;
-    for (k = 0; k < OF_OPTIMIZERS; k++) value[k] = barriers(r, c->a, "", k, 1);
-    all = six_pairs(value, BARRIER_LEAST);
+    const six all = six_pairs(r, c->a, barrier, BARRIER_LEAST);
     lab_verdict(r, c, all.found, "SGD twice from two starts: the barrier that there can be",
                 "%lu of 6 pairs; mean barriers %.1f %% to %.1f %% of the worse end's loss; from "
                 "another start %.1f times it",
-                all.held, 100 * all.low, 100 * all.high, lab_average(barriers(r, c->a, "", 7, 1)));
+                all.held, 100 * all.low, 100 * all.high, lab_average(barrier(r, c->a, 7)));
 }
 
 static void judge_consistency(lab_report *r, const lab_claim *c)
@@ -363,8 +401,8 @@ static void judge_consistency(lab_report *r, const lab_claim *c)
     double with[OF_OPTIMIZERS], without[OF_OPTIMIZERS];
     size_t k, smaller = 0;
     for (k = 0; k < OF_OPTIMIZERS; k++) {
-        with[k] = unlikeness(r, BATCH_NORM, k);
-        without[k] = unlikeness(r, NONE, k);
+        with[k] = unlikeness(r, BATCH_NORM, k).of[0];
+        without[k] = unlikeness(r, NONE, k).of[0];
         smaller += with[k] < without[k];
     }
     lab_verdict(r, c, lab_less(near, far, smaller >= 5),
@@ -377,19 +415,12 @@ static void judge_consistency(lab_report *r, const lab_claim *c)
 
 static void judge_places(lab_report *r, const lab_claim *c)
 {
-    lab_numbers value[OF_OPTIMIZERS];
-    stats_finding part[2];
-    six all[2];
-    size_t k, arm;
-    for (arm = 0; arm < 2; arm++) {
-        for (k = 0; k < OF_OPTIMIZERS; k++) value[k] = apart(r, arm, k);
-        all[arm] = six_pairs(value, 0.5);
-        part[arm] = all[arm].found;
-    }
+    const six without = six_pairs(r, NONE, apart, 0.5), with = six_pairs(r, BATCH_NORM, apart, 0.5);
+    const stats_finding part[2] = {without.found, with.found};
     lab_verdict(r, c, stats_together(part, 2), "",
                 "%lu and %lu of 6 pairs; |A-B| is %.2f to %.2f of the distance without, %.2f to "
                 "%.2f with",
-                all[0].held, all[1].held, all[0].low, all[0].high, all[1].low, all[1].high);
+                without.held, with.held, without.low, without.high, with.low, with.high);
 }
 
 static void judge_control(lab_report *r, const lab_claim *c)
@@ -405,51 +436,6 @@ static void judge_control(lab_report *r, const lab_claim *c)
                 most <= 0 ? "no pair has a barrier, so there is nothing to compare" : "",
                 "%s between optimizers, %s with other batches", lab_pm(r, all, 4),
                 lab_pm(r, other, 4));
-}
-
-/* The curve of a seed and a pair at 0 <= a <= 1, or its two ends alone, over the mean of these. */
-static void shape(const lab_report *r, size_t arm, size_t s, size_t k, size_t points, double *y)
-{
-    const double *loss = lab_get(r, arm, s, pairs[k].loss).y + FIRST, *last = loss + INSIDE - 1;
-    size_t i;
-    for (i = 0; i < points; i++)
-        y[i] = (points > 2 ? loss[i] : i ? *last : *loss) / ((*loss + *last) / 2);
-}
-
-/* The share of the six curves of seed s that are nearest to the other seeds' mean of their pair. */
-static double recognized_by(const lab_report *r, size_t arm, size_t s, size_t points)
-{
-    double average[OF_OPTIMIZERS][INSIDE] = {{0}}, y[INSIDE];
-    size_t k, c, i, other, right = 0;
-    for (k = 0; k < OF_OPTIMIZERS; k++)
-        for (other = 0; other < lab_seeds(r, arm); other++) {
-            if (other == s) continue;
-            shape(r, arm, other, k, points, y);
-            for (i = 0; i < points; i++) average[k][i] += y[i] / ((double)lab_seeds(r, arm) - 1);
-        }
-    for (k = 0; k < OF_OPTIMIZERS; k++) {
-        double least = (double)INFINITY;
-        size_t nearest = OF_OPTIMIZERS;
-        shape(r, arm, s, k, points, y);
-        for (c = 0; c < OF_OPTIMIZERS; c++) {
-            double far = 0;
-            for (i = 0; i < points; i++) far += fabs(y[i] - average[c][i]);
-            if (far < least) nearest = c;
-            least = stats_smaller(least, far);
-        }
-        right += nearest == k;
-    }
-    return (double)right / OF_OPTIMIZERS;
-}
-
-static double recognized(const lab_report *r, size_t arm, size_t s)
-{
-    return recognized_by(r, arm, s, INSIDE);
-}
-
-static double by_ends(const lab_report *r, size_t arm, size_t s)
-{
-    return recognized_by(r, arm, s, 2);
 }
 
 static void judge_shape(lab_report *r, const lab_claim *c)
@@ -528,6 +514,7 @@ static void draw_bars(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     static const char *const short_names[PAIRS] = {"S-M", "S-R", "S-A",       "M-R",
                                                    "M-A", "R-A", "S-S batch", "S-S start"};
+    static lab_numbers (*const of[])(lab_report *, size_t, size_t) = {barrier, apart, unlikeness};
     const size_t what = panel->arm, n = what == 0 ? (size_t)OF_OPTIMIZERS + 1 : (size_t)PAIRS;
     double most = 0;
     size_t arm, k;
@@ -535,10 +522,7 @@ static void draw_bars(lab_report *r, plot_panel *p, const lab_panel *panel)
     for (arm = 0; arm < 2; arm++) {
         lab_numbers bar[PAIRS];
         for (k = 0; k < n; k++) {
-            const lab_numbers spread = {1, {unlikeness(r, arm, k)}};
-            bar[k] = what == 2   ? spread
-                     : what == 1 ? apart(r, arm, k)
-                                 : lab_times(barriers(r, arm, "", k, 1), 100);
+            bar[k] = lab_times(of[what](r, arm, k), what == 0 ? 100 : 1);
             if (arm == BATCH_NORM) most = stats_larger(most, lab_average(bar[k]));
         }
         lab_draw_bars(p, what ? arms[arm].name : NULL, bar, n,
@@ -561,16 +545,16 @@ static double in_triangle(lab_series loss, double u, double v)
 {
     const double n = SIDE - 1, row = floor(u * n), col = floor(v * n);
     const double fu = u * n - row, fv = v * n - col;
+    const size_t far = fu + fv > 1; /* the other half of the cell */
     double corner, right, up;
     size_t i, j;
     if (u < 0 || v < 0 || u + v > 1) return (double)NAN;
     i = (size_t)row;
     j = (size_t)col;
-    right = point(loss, i + 1, j);
-    up = point(loss, i, j + 1);
-    corner = fu + fv <= 1 ? point(loss, i, j) : point(loss, i + 1, j + 1);
-    if (fu + fv <= 1) return corner + fu * (right - corner) + fv * (up - corner);
-    return corner + (1 - fu) * (up - corner) + (1 - fv) * (right - corner);
+    corner = point(loss, i + far, j + far);
+    right = point(loss, i + 1, j) - corner;
+    up = point(loss, i, j + 1) - corner;
+    return corner + (far ? 1 - fv : fu) * right + (far ? 1 - fu : fv) * up;
 }
 
 /* White over the corners of the field that are not in the triangle, and its edge. */
@@ -650,7 +634,7 @@ static void print_ends(lab_report *r)
               SEEDS_AND_MEAN(BATCH_NORM, "batch norm", series, PLOT_BLUE)}}
 #define LINEAR .y_range = {0.03 * all, 0.15 * all}
 #define TRIANGLE(from, k, at, title)                                                               \
-    {.axes = {(from) - TRIANGLE_NONE, at, .heading = title, .x = "", .y = "", .frame = PLOT_BARE,  \
+    {.axes = {from, at, .heading = title, .x = "", .y = "", .frame = PLOT_BARE,  \
               .hide = PLOT_GRID_BOTH, .x_range = {-0.2, 1.2}, .y_range = {-0.12, 1.0},             \
               .aspect = 1},                                                                        \
      .draw = draw_triangle, .arm = from, .other = k}
@@ -681,8 +665,8 @@ static int report(lab_report *r)
              .y_range = {-5, 34}),
         BARS(1, "Distance of the two, by that from the start", "ratio", .row = 1),
         BARS(2, "Spread over starts, by the mean", "sd / mean of loss", .row = 1, .col = 1)};
-    static const lab_panel triangles[] = {TRIANGLES(TRIANGLE_NONE, "no norm"),
-                                          TRIANGLES(TRIANGLE_BATCH, "batch norm")};
+    static const lab_panel triangles[] = {TRIANGLES(NONE, "no norm"),
+                                          TRIANGLES(BATCH_NORM, "batch norm")};
     check_scaled(r);
     lab_judge(r);
     print_ends(r);

@@ -13,6 +13,7 @@
 enum { WIDTH = 100, CLASSES = 10, BATCH = 128, STEPS = 200, LOOKED_AT = 64, GROUPS = 10 };
 enum { BATCH_NORM, WEIGHT, LAYER, GROUP, RMS, NONE, ARMS, INFERENCE = ARMS, LINES };
 enum { W_SCALED, W_SHIFTED, UNIT_SCALED, DATA_SCALED, DATA_SHIFTED, ONE_SCALED, CHANGES };
+enum { UNCHANGED = CHANGES };
 enum { SCALE_LAW, ALL_ORTHOGONAL, SHIFT_LAW, UNIT_ORTHOGONAL, LAWS };
 #define DELTA 3.7
 #define EXACT 1e-30 /* as good as no ε */
@@ -35,11 +36,11 @@ typedef struct subject { /* a trained network, and what is done to it */
     nrm_mlp *net;
     nrm_mlp_state *first; /* its first layer */
     size_t unit;
-    nrm_real W[N_W], x[N_X], dW[N_W], scaled[N_W];  /* as they were; the gradients then, of aW */
-    nrm_real v[N_W], x_now[N_X], c[DATASET_PIXELS]; /* as they are now; a random vector */
-    nrm_real length[WIDTH];                         /* of the columns, for weight norm */
-    nrm_acc norm[WIDTH];
-    nrm_real logits[LOOKED_AT * CLASSES];
+    nrm_real W[N_W], x[N_X];                   /* as they were                              */
+    nrm_real v[N_W], x_now[N_X];               /* as they are now                           */
+    nrm_real gradient[N_W];                    /* then, by what is learned: of weight norm v */
+    nrm_real c[DATASET_PIXELS], length[WIDTH]; /* a random vector; of W's columns           */
+    nrm_acc norm[WIDTH];                       /* of v's columns, for weight norm           */
 } subject;
 
 /* The plan's context: of a network with a bias before a norm, where the largest |dL/db| goes. */
@@ -65,105 +66,78 @@ static int note_bias(trainer *t)
     return 0;
 }
 
-/* What the units of the first layer have for weights, made from v. */
-static int apply(subject *s)
-{
-    if (s->run->arm != WEIGHT) {
-        memcpy(s->first->W, s->v, sizeof s->v);
-        return 0;
-    }
-    return nrm_weightnorm_forward(s->first->W, s->norm, s->v, s->length, DATASET_PIXELS, WIDTH);
-}
-
-static int logits_now(subject *s, int mode, nrm_real *out)
-{
-    int rc = apply(s);
-    if (rc < 0) return rc;
-    rc = mode == NRM_INFER
-             ? nrm_mlp_forward(s->net, s->x_now, LOOKED_AT, mode)
-             : nrm_mlp_gradient(s->net, NULL, s->x_now, train_set.labels, LOOKED_AT, mode);
-    memcpy(out, s->net->logits, LOOKED_AT * CLASSES * sizeof *out);
-    return rc;
-}
-
-/* The gradient by what is learned: by v for weight norm. */
-static int gradient_now(subject *s, nrm_real *out)
-{
-    int rc = apply(s);
-    if (rc < 0) return rc;
-    rc = nrm_mlp_gradient(s->net, NULL, s->x_now, train_set.labels, LOOKED_AT, NRM_TRAIN);
-    memcpy(out, s->first->dW, N_W * sizeof *out);
-    if (s->run->arm != WEIGHT || rc < 0) return rc;
-    memset(out, 0, N_W * sizeof *out);
-    return nrm_weightnorm_backward(out, NULL, s->first->dW, s->v, s->norm, s->length,
-                                   DATASET_PIXELS, WIDTH);
-}
-
-static void restore(subject *s)
-{
-    memcpy(s->v, s->W, sizeof s->v);
-    memcpy(s->x_now, s->x, sizeof s->x);
-}
-
+/* Weights and data with one change. */
 static void change(subject *s, int which)
 {
     const double by = which == W_SHIFTED ? training_rms(s->W, N_W) : training_rms(s->x, N_X);
-    nrm_rng rng;
     size_t i;
-    nrm_rng_seed(&rng, s->run->seed, 30);
-    for (i = 0; i < DATASET_PIXELS; i++) s->c[i] = by * draw_normal(&rng);
+    draw_normals(s->c, DATASET_PIXELS, by, s->run->seed, 30);
     for (i = 0; i < N_W; i++) {
-        if (which == W_SCALED || (which == UNIT_SCALED && i % WIDTH == s->unit)) s->v[i] *= DELTA;
-        if (which == W_SHIFTED) s->v[i] += s->c[i / WIDTH];
+        const int scaled = which == W_SCALED || (which == UNIT_SCALED && i % WIDTH == s->unit);
+        s->v[i] = (scaled ? DELTA : 1) * s->W[i] + (which == W_SHIFTED ? s->c[i / WIDTH] : 0);
     }
     for (i = 0; i < N_X; i++) {
-        if (which == DATA_SCALED || (which == ONE_SCALED && i < DATASET_PIXELS))
-            s->x_now[i] *= DELTA;
-        if (which == DATA_SHIFTED) s->x_now[i] += s->c[i % DATASET_PIXELS];
+        const int scaled = which == DATA_SCALED || (which == ONE_SCALED && i < DATASET_PIXELS);
+        const double shift = which == DATA_SHIFTED ? s->c[i % DATASET_PIXELS] : 0;
+        s->x_now[i] = (scaled ? DELTA : 1) * s->x[i] + shift;
     }
+}
+
+/* With this change the logits and, but in inference, the gradient by what is learned. */
+static int pass(subject *s, int which, int mode)
+{
+    const size_t in = DATASET_PIXELS;
+    int rc = NRM_OK;
+    change(s, which);
+    memcpy(s->first->W, s->v, sizeof s->v);
+    if (s->run->arm == WEIGHT)
+        rc = nrm_weightnorm_forward(s->first->W, s->norm, s->v, s->length, in, WIDTH);
+    if (rc < 0) return rc;
+    if (mode == NRM_INFER) return nrm_mlp_forward(s->net, s->x_now, LOOKED_AT, mode);
+    rc = nrm_mlp_gradient(s->net, NULL, s->x_now, train_set.labels, LOOKED_AT, mode);
+    memcpy(s->gradient, s->first->dW, sizeof s->gradient);
+    if (s->run->arm != WEIGHT || rc < 0) return rc;
+    memset(s->gradient, 0, sizeof s->gradient);
+    return nrm_weightnorm_backward(s->gradient, NULL, s->first->dW, s->v, s->norm, s->length, in,
+                                   WIDTH);
 }
 
 static int measure_outputs(subject *s, int mode, const char *series)
 {
-    nrm_real before[LOOKED_AT * CLASSES];
-    size_t i;
-    int which, rc;
-    restore(s);
-    rc = logits_now(s, mode, before);
+    enum { LOGITS = LOOKED_AT * CLASSES };
+    nrm_real before[LOGITS];
+    int which, rc = pass(s, UNCHANGED, mode);
+    memcpy(before, s->net->logits, sizeof before);
     for (which = 0; which < CHANGES && rc >= 0; which++) {
-        restore(s);
-        change(s, which);
-        rc = logits_now(s, mode, s->logits);
-        for (i = 0; i < LOOKED_AT * CLASSES; i++) s->logits[i] -= before[i];
+        rc = pass(s, which, mode);
         lab_record(s->run, series, which,
-                   training_farthest(s->logits, NULL, LOOKED_AT * CLASSES) /
-                       training_farthest(before, NULL, LOOKED_AT * CLASSES));
+                   training_farthest(s->net->logits, before, LOGITS) /
+                       training_farthest(before, NULL, LOGITS));
     }
     return rc;
 }
 
 static int measure_gradients(subject *s)
 {
+    static nrm_real dW[N_W];
     double worst = 0, sums = 0, terms = 0;
     size_t i, j;
-    int rc;
-    restore(s);
-    rc = gradient_now(s, s->dW);
-    change(s, W_SCALED);
-    if (rc >= 0) rc = gradient_now(s, s->scaled);
-    for (i = 0; i < N_W; i++) worst = fmax(worst, fabs((double)(DELTA * s->scaled[i] - s->dW[i])));
-    lab_record(s->run, "law", SCALE_LAW, worst / training_farthest(s->dW, NULL, N_W));
-    lab_record(s->run, "law", ALL_ORTHOGONAL, training_cosine(s->W, s->dW, N_W, 1));
+    int rc = pass(s, UNCHANGED, NRM_TRAIN);
+    memcpy(dW, s->gradient, sizeof dW);
+    if (rc >= 0) rc = pass(s, W_SCALED, NRM_TRAIN);
+    for (i = 0; i < N_W; i++) worst = fmax(worst, fabs((double)(DELTA * s->gradient[i] - dW[i])));
+    lab_record(s->run, "law", SCALE_LAW, worst / training_farthest(dW, NULL, N_W));
+    lab_record(s->run, "law", ALL_ORTHOGONAL, training_cosine(s->W, dW, N_W, 1));
     for (i = 0; i < DATASET_PIXELS; i++) {
         double sum = 0;
         for (j = 0; j < WIDTH; j++) {
-            sum += (double)s->dW[i * WIDTH + j];
-            terms += fabs((double)s->dW[i * WIDTH + j]);
+            sum += (double)dW[i * WIDTH + j];
+            terms += fabs((double)dW[i * WIDTH + j]);
         }
         sums += fabs(sum);
     }
     lab_record(s->run, "law", SHIFT_LAW, sums / terms);
-    lab_record(s->run, "law", UNIT_ORTHOGONAL, training_cosine(s->W, s->dW, DATASET_PIXELS, WIDTH));
+    lab_record(s->run, "law", UNIT_ORTHOGONAL, training_cosine(s->W, dW, DATASET_PIXELS, WIDTH));
     return rc;
 }
 
@@ -173,12 +147,9 @@ static int measure_growth(subject *s)
 {
     nrm_acc rstd[WIDTH];
     size_t j;
-    int rc;
-    restore(s);
-    rc = logits_now(s, NRM_TRAIN, s->logits);
+    int rc = pass(s, UNCHANGED, NRM_TRAIN);
     memcpy(rstd, s->first->rstd, sizeof rstd);
-    change(s, W_SCALED);
-    if (rc >= 0) rc = logits_now(s, NRM_TRAIN, s->logits);
+    if (rc >= 0) rc = pass(s, W_SCALED, NRM_TRAIN);
     for (j = 0; j < WIDTH && rc >= 0; j++)
         lab_record(s->run, "growth", 1 / (double)(rstd[j] * rstd[j]) - REAL_EPS,
                    (double)(DELTA * s->first->rstd[j] / rstd[j]) - 1);
@@ -255,21 +226,27 @@ static const char *series_of(int line, int real_eps)
     return real_eps ? "change_real_eps" : "change";
 }
 
-/* Over the seeds: the largest, or the smallest. */
-static double extreme(const lab_report *r, size_t arm, const char *series, int x, int largest_one)
-{
-    const stats_summary s = lab_summary(r, arm, series, x);
-    return largest_one ? s.max : s.min;
-}
-
+/* In every seed. */
 static int unseen(const lab_report *r, int line, int which)
 {
-    return extreme(r, arm_of(line), series_of(line, 0), which, 1) < 1e-12;
+    return lab_summary(r, arm_of(line), series_of(line, 0), which).max < 1e-12;
 }
 
 static int seen(const lab_report *r, int line, int which)
 {
-    return extreme(r, arm_of(line), series_of(line, 0), which, 0) > 1e-2;
+    return lab_summary(r, arm_of(line), series_of(line, 0), which).min > 1e-2;
+}
+
+/* How many of batch, weight and layer norm do not see it? */
+static int blind(const lab_report *r, int which)
+{
+    return unseen(r, BATCH_NORM, which) + unseen(r, WEIGHT, which) + unseen(r, LAYER, which);
+}
+
+/* The largest over the seeds, of a change without ε or of an equation's error. */
+static double most(const lab_report *r, size_t arm, const char *series, int x)
+{
+    return lab_summary(r, arm, series, x).max;
 }
 
 /* The papers' tables: 1 where nothing changes. Group norm is not in them. */
@@ -340,20 +317,14 @@ static void judge_tables(lab_report *r)
 
 static void judge_texts(lab_report *r)
 {
-    int line, scaled_data = 0, moved_data = 0, scaled = 0, shifted = 0;
-    for (line = BATCH_NORM; line <= LAYER; line++) {
-        scaled_data += unseen(r, line, DATA_SCALED);
-        moved_data += unseen(r, line, DATA_SHIFTED);
-        scaled += unseen(r, line, W_SCALED);
-        shifted += unseen(r, line, W_SHIFTED);
-    }
+    const int scaled_data = blind(r, DATA_SCALED), moved_data = blind(r, DATA_SHIFTED);
+    const int scaled = blind(r, W_SCALED), shifted = blind(r, W_SHIFTED);
     lab_verdict(
         r, lab_find(r, "21b"), stats_holds_partly(scaled_data == 3, scaled_data > 0), "",
         "%d of 3 norms; change: weight norm %.2f in the mean, batch norm %.0e and layer norm "
         "%.0e at most",
         scaled_data, lab_mean(r, WEIGHT, "change", DATA_SCALED),
-        extreme(r, BATCH_NORM, "change", DATA_SCALED, 1),
-        extreme(r, LAYER, "change", DATA_SCALED, 1));
+        most(r, BATCH_NORM, "change", DATA_SCALED), most(r, LAYER, "change", DATA_SCALED));
     lab_verdict(r, lab_find(r, "21c"),
                 stats_holds_partly(scaled == 3 && shifted == 3, scaled + shifted > 0),
                 lab_format(r, "W re-centred: batch norm %.2f, weight norm %.2f, layer norm %.0e",
@@ -365,16 +336,16 @@ static void judge_texts(lab_report *r)
         r, lab_find(r, "21i"), stats_holds_partly(moved_data == 3, moved_data > 0), "",
         "%d of 3 norms; change: batch norm %.0e at most, weight norm %.2f and layer norm %.2f "
         "in the mean",
-        moved_data, extreme(r, BATCH_NORM, "change", DATA_SHIFTED, 1),
+        moved_data, most(r, BATCH_NORM, "change", DATA_SHIFTED),
         lab_mean(r, WEIGHT, "change", DATA_SHIFTED), lab_mean(r, LAYER, "change", DATA_SHIFTED));
 }
 
 static void judge_gradients(lab_report *r)
 {
-    const double scale = stats_larger(extreme(r, BATCH_NORM, "law", SCALE_LAW, 1),
-                                      extreme(r, WEIGHT, "law", SCALE_LAW, 1));
-    const double angle = stats_larger(extreme(r, BATCH_NORM, "law", UNIT_ORTHOGONAL, 1),
-                                      extreme(r, WEIGHT, "law", UNIT_ORTHOGONAL, 1));
+    const double scale =
+        stats_larger(most(r, BATCH_NORM, "law", SCALE_LAW), most(r, WEIGHT, "law", SCALE_LAW));
+    const double angle = stats_larger(most(r, BATCH_NORM, "law", UNIT_ORTHOGONAL),
+                                      most(r, WEIGHT, "law", UNIT_ORTHOGONAL));
     lab_verdict(r, lab_find(r, "21e"), stats_holds(scale < 1e-10), "",
                 "relative error %.0e at most", scale);
     lab_verdict(r, lab_find(r, "21f"), stats_holds(angle < 1e-10), "",
@@ -391,7 +362,7 @@ static double growth_by(double variance)
 
 static void judge_rest(lab_report *r)
 {
-    const double most = extreme(r, BATCH_NORM, "bias_gradient", 0, 1);
+    const double bias = most(r, BATCH_NORM, "bias_gradient", 0);
     double worst = 0, smallest = HUGE_VAL;
     size_t s, i, units = 0;
     for (s = 0; s < lab_seeds(r, BATCH_NORM); s++) {
@@ -403,8 +374,8 @@ static void judge_rest(lab_report *r)
             worst = stats_larger(worst, fabs(g.y[i] / growth_by(g.x[i]) - 1));
         }
     }
-    lab_check(r, most < 1e-12, "a bias before batch norm has no gradient, in double",
-              "%.0e at most of all steps", most);
+    lab_check(r, bias < 1e-12, "a bias before batch norm has no gradient, in double",
+              "%.0e at most of all steps", bias);
     lab_verdict(r, lab_find(r, "21h"), stats_holds(units > 0 && worst < 0.01),
                 lab_format(r, "smallest variance of a unit: %.3g", smallest),
                 "at most %.2g %% off in %zu units", 100 * worst, units);
@@ -412,31 +383,9 @@ static void judge_rest(lab_report *r)
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-/* A cell for each line and column: log10 of the mean, its colour; ✓ if it is below `ok`. */
-static void draw_cells(plot_panel *p, const double *value, const double *most, int rows, int cols,
-                       double ok)
-{
-    double heat[LINES * CHANGES];
-    char text[24];
-    int i, j;
-    for (i = 0; i < rows * cols; i++) heat[i] = fmax(-16, log10(fmax(most[i], 1e-17)));
-    plot_heat(p, heat, (size_t)rows, (size_t)cols, 0, cols, 0, rows, PLOT_SEQUENTIAL, -16, 3);
-    for (i = 0; i < rows; i++)
-        for (j = 0; j < cols; j++) {
-            const double v = value[i * cols + j];
-            if (most[i * cols + j] < ok)
-                (void)snprintf(text, sizeof text, "✓");
-            else if (v < 1e-2)
-                (void)snprintf(text, sizeof text, "%.0e", v);
-            else
-                (void)snprintf(text, sizeof text, "%.2f", v);
-            plot_text(p, j + 0.5, i + 0.5, text, PLOT_CENTER,
-                      most[i * cols + j] < 1e-8 ? PLOT_WHITE : PLOT_INK); /* on dark, on light */
-        }
-}
-
-/* Of the logits, panel->other 1: with the ε of the training; or of the gradients, whose equations
-   the network in inference has none of. */
+/* A cell for each line and column: the mean, or ✓ if it is small in all seeds, whose largest gives
+   the colour. Of the logits, panel->other 1: with the ε of the training; or of the gradients, whose
+   equations the network in inference has none of. */
 static void draw_changes(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     static const char *const change_name[CHANGES] = {
@@ -447,21 +396,27 @@ static void draw_changes(lab_report *r, plot_panel *p, const lab_panel *panel)
     static const int order[LINES] = {NONE, RMS, GROUP, LAYER, WEIGHT, INFERENCE, BATCH_NORM};
     static const double at[LINES] = {0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5};
     const int laws = panel->series != NULL, cols = laws ? (int)LAWS : (int)CHANGES;
+    const double ok = laws ? 1e-10 : 1e-12;
     const char *label[LINES];
-    double value[LINES * CHANGES], most[LINES * CHANGES];
+    stats_summary cell[LINES * CHANGES];
+    double heat[LINES * CHANGES];
     int i, j, rows = 0;
     for (i = 0; i < LINES; i++) {
+        const char *series = laws ? panel->series : series_of(order[i], panel->other == 1);
         if (laws && order[i] == INFERENCE) continue;
         label[rows] = line_name[order[i]];
-        for (j = 0; j < cols; j++) {
-            const char *series = laws ? panel->series : series_of(order[i], panel->other == 1);
-            const stats_summary s = lab_summary(r, arm_of(order[i]), series, j);
-            value[rows * cols + j] = s.mean;
-            most[rows * cols + j] = s.max;
-        }
+        for (j = 0; j < cols; j++)
+            cell[rows * cols + j] = lab_summary(r, arm_of(order[i]), series, j);
         rows++;
     }
-    draw_cells(p, value, most, rows, cols, laws ? 1e-10 : 1e-12);
+    for (i = 0; i < rows * cols; i++) heat[i] = fmax(-16, log10(fmax(cell[i].max, 1e-17)));
+    plot_heat(p, heat, (size_t)rows, (size_t)cols, 0, cols, 0, rows, PLOT_SEQUENTIAL, -16, 3);
+    for (i = 0; i < rows * cols; i++)
+        plot_text(p, i % cols + 0.5, i / cols + 0.5,
+                  cell[i].max < ok      ? "✓"
+                  : cell[i].mean < 1e-2 ? lab_format(r, "%.0e", cell[i].mean)
+                                        : lab_format(r, "%.2f", cell[i].mean),
+                  PLOT_CENTER, cell[i].max < 1e-8 ? PLOT_WHITE : PLOT_INK); /* on dark, on light */
     plot_ticks_x(p, at, laws ? law_name : change_name, cols);
     plot_ticks_y(p, at, label, rows);
 }

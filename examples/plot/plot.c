@@ -742,16 +742,14 @@ static void ploti_rule(ploti_canvas *c, double x0, double y0, double x1, double 
 static void ploti_cells(ploti_canvas *c, int row, int64_t xa, int64_t xb, int64_t dy)
 {
     int32_t *cell = c->cells + (size_t)row * (size_t)(c->w + 2);
-    int64_t x = xa, done = 0, next, upto;
+    int64_t x = xa, done = 0, next, upto, fx;
     do {
         next = (x / 256 + 1) * 256;
         if (next > xb) next = xb;
         upto = xb > xa ? dy * (next - xa) / (xb - xa) : dy;
-        {
-            int64_t k = x / 256, fx = x + next - 2 * k * 256, d = upto - done;
-            cell[k] += (int32_t)(d * (512 - fx));
-            cell[k + 1] += (int32_t)(d * fx);
-        }
+        fx = x + next - x / 256 * 512;
+        cell[x / 256] += (int32_t)((upto - done) * (512 - fx));
+        cell[x / 256 + 1] += (int32_t)((upto - done) * fx);
         done = upto;
         x = next;
     } while (x < xb);
@@ -1624,23 +1622,22 @@ static void ploti_ranges(plot_figure *f)
 
 /* ---- ticks of an axis, as many as fit ------------------------------------------------------- */
 
-enum {
-    PLOTI_EM_TICK,
-    PLOTI_EM_LABEL,
-    PLOTI_EM_LEGEND,
-    PLOTI_EM_NOTE,
-    PLOTI_EM_HEADING,
-    PLOTI_EM_TITLE,
-    PLOTI_EM_SUBTITLE,
-    PLOTI_EM_FOOTER,
-    PLOTI_EM_BODY
+enum { /* of text at scale 1, in tenths of a pixel */
+       PLOTI_EM_TICK = 260,
+       PLOTI_EM_LABEL = 285,
+       PLOTI_EM_LEGEND = 265,
+       PLOTI_EM_NOTE = 250,
+       PLOTI_EM_HEADING = 300,
+       PLOTI_EM_TITLE = 410,
+       PLOTI_EM_SUBTITLE = 275,
+       PLOTI_EM_FOOTER = 210,
+       PLOTI_EM_BODY = 270
 };
 
 /* No text is smaller than that of a footer at scale 1: 11 px on a page shown 838 px wide. */
-static double ploti_em(const plot_figure *f, int what)
+static double ploti_em(const plot_figure *f, int tenths)
 {
-    static const double size[9] = {26, 28.5, 26.5, 25, 30, 41, 27.5, 21, 27};
-    return fmax(f->scale * size[what], 21 * f->cv.w / 1600.0);
+    return fmax(f->scale * (tenths / 10.0), 21 * f->cv.w / 1600.0);
 }
 
 static void ploti_log_minors(ploti_ticks *t, double lo, double hi, int powers_only)
@@ -1741,31 +1738,27 @@ static double ploti_widest(const ploti_axis *a)
 
 static void ploti_legend_add(ploti_legend *l, const ploti_item *it)
 {
-    ploti_entry *e = NULL;
-    int i;
+    ploti_entry *e = l->entry;
     if (!it->label || !it->label[0]) return;
-    for (i = 0; i < l->n; i++)
-        if (strcmp(l->entry[i].label, it->label) == 0) e = &l->entry[i];
-    if (!e) {
-        if (l->n == PLOTI_ENTRIES) return;
-        e = &l->entry[l->n++];
-        memset(e, 0, sizeof *e);
-        e->label = it->label;
-        e->style = it->style;
+    while (e < l->entry + l->n && strcmp(e->label, it->label) != 0) e++;
+    if (e == l->entry + PLOTI_ENTRIES) return;
+    if (e == l->entry + l->n) {
+        *e = (ploti_entry){.label = it->label, .style = it->style};
+        l->n++;
     }
-    if (it->kind == PLOTI_LINE) {
-        e->style = it->style;
+    if (it->kind != PLOTI_BAND) e->style = it->style;
+    switch (it->kind) {
+    case PLOTI_LINE:
         e->line = 1;
-    } else if (it->kind == PLOTI_BAND) {
-        e->fill = 1;
-        e->fill_alpha = it->style.alpha;
-    } else if (it->kind == PLOTI_HIST || it->kind == PLOTI_BAR) {
+        break;
+    case PLOTI_BAND:
+    case PLOTI_BAR:
+    case PLOTI_HIST:
         e->fill = it->kind == PLOTI_HIST ? 2 : 1; /* 2: with an outline */
         e->fill_alpha = it->style.alpha;
-        e->style = it->style;
-    } else {
+        break;
+    default: /* points, with or without error bars */
         e->points = 1;
-        e->style = it->style;
         if (it->kind == PLOTI_ERROR) e->line = 1, e->style.dash = PLOT_SOLID;
     }
 }
@@ -3039,28 +3032,28 @@ static int ploti_distance(size_t a, size_t b) /* squared distance of two keys */
     return r * r + g * g + l * l;
 }
 
-/* Sorts `colour` (found of them, as keys and pixels) and fills the palette and, for each key, its
-   entry; colours of more pixels than `flat` stay. Returns the number of entries. */
+/* Sorts the colours, fills the palette and, for each key, its entry; colours of more pixels than
+   `flat` stay. Returns the number of entries. */
 static int ploti_choose(unsigned char *palette, unsigned char *entry, ploti_colour *colour,
-                        size_t found, size_t flat)
+                        size_t flat)
 {
     size_t chosen[PLOTI_PALETTE], i;
     int n = 0, k, c;
-    qsort(colour, found, sizeof *colour, ploti_by_pixels);
-    for (i = 0; i < found; i++) {
+    qsort(colour, PLOTI_COLOURS, sizeof *colour, ploti_by_pixels);
+    for (i = 0; i < PLOTI_COLOURS && colour[i].pixels > 0; i++) {
+        const size_t key = colour[i].key;
         int best = -1, gap = 0;
         for (k = 0; k < n; k++) {
-            const int other = ploti_distance(colour[i].key, chosen[k]);
+            const int other = ploti_distance(key, chosen[k]);
             if (best < 0 || other < gap) best = k, gap = other;
         }
         if (n < PLOTI_PALETTE && (!n || gap > PLOTI_ALIKE || colour[i].pixels > flat)) {
-            best = n;
-            chosen[n++] = colour[i].key;
             for (c = 0; c < 3; c++)
-                palette[3 * best + c] =
-                    (unsigned char)((colour[i].key >> (12 - 6 * c) & 63) * 255 / 63);
+                palette[3 * n + c] = (unsigned char)((key >> (12 - 6 * c) & 63) * 255 / 63);
+            best = n;
+            chosen[n++] = key;
         }
-        entry[colour[i].key] = (unsigned char)best;
+        entry[key] = (unsigned char)best;
     }
     return n;
 }
@@ -3071,27 +3064,19 @@ static unsigned char *ploti_indexed(unsigned char *palette, int *entries, const 
 {
     const size_t w = (size_t)f->cv.w, h = (size_t)f->cv.h;
     const unsigned char *rgb = f->cv.rgb;
-    size_t *pixels = (size_t *)calloc(PLOTI_COLOURS, sizeof *pixels), found = 0, i, x;
-    ploti_colour *colour = (ploti_colour *)malloc(PLOTI_COLOURS * sizeof *colour);
+    ploti_colour *colour = (ploti_colour *)calloc(PLOTI_COLOURS, sizeof *colour);
     unsigned char *entry = (unsigned char *)malloc(PLOTI_COLOURS);
-    unsigned char *index = (unsigned char *)malloc((w + 1) * h), *at = index;
-    if (pixels && colour && entry && index) {
-        for (i = 0; i < w * h; i++) pixels[ploti_key(rgb + 3 * i)]++;
-        for (i = 0; i < PLOTI_COLOURS; i++) {
-            if (pixels[i] == 0) continue;
-            colour[found].key = i;
-            colour[found++].pixels = pixels[i];
-        }
-        *entries = ploti_choose(palette, entry, colour, found, w * h / PLOTI_FLAT);
-        for (i = 0; i < h; i++) {
-            *at++ = 0;
-            for (x = 0; x < w; x++, rgb += 3) *at++ = entry[ploti_key(rgb)];
-        }
+    unsigned char *index = (unsigned char *)calloc(h, w + 1);
+    size_t i;
+    if (colour && entry && index) {
+        for (i = 0; i < PLOTI_COLOURS; i++) colour[i].key = i;
+        for (i = 0; i < w * h; i++) colour[ploti_key(rgb + 3 * i)].pixels++;
+        *entries = ploti_choose(palette, entry, colour, w * h / PLOTI_FLAT);
+        for (i = 0; i < w * h; i++) index[i + i / w + 1] = entry[ploti_key(rgb + 3 * i)];
     } else {
         free(index);
         index = NULL;
     }
-    free(pixels);
     free(colour);
     free(entry);
     return index;

@@ -279,17 +279,14 @@ static result batch_norm(const sample *a, size_t N, size_t S)
     return out;
 }
 
-/* [N][C][S] to [N*S][C], or back. */
-static void turn(nrm_real *to, const nrm_real *from, int back)
+/* [N][C][S] to [N*S][C] */
+static void turn(nrm_real *rows, const nrm_real *images)
 {
     size_t n, c, i;
     for (n = 0; n < N_IMAGES; n++)
         for (c = 0; c < C_IMAGES; c++)
-            for (i = 0; i < S_IMAGES; i++) {
-                const size_t image = (n * C_IMAGES + c) * S_IMAGES + i;
-                const size_t row = (n * S_IMAGES + i) * C_IMAGES + c;
-                to[back ? image : row] = from[back ? row : image];
-            }
+            for (i = 0; i < S_IMAGES; i++)
+                rows[(n * S_IMAGES + i) * C_IMAGES + c] = images[(n * C_IMAGES + c) * S_IMAGES + i];
 }
 
 /* ---- claims ---------------------------------------------------------------------------------- */
@@ -318,18 +315,18 @@ static void judge_slope(lab_report *r, const lab_claim *c)
 
 static void judge_rows(lab_report *r, const lab_claim *c)
 {
-    const sample a = draw();
-    const result images = batch_norm(&a, N_IMAGES, S_IMAGES);
-    sample rows = a;
-    result turned, back;
+    const sample images = draw();
+    const result of_images = batch_norm(&images, N_IMAGES, S_IMAGES);
+    sample rows = images;
+    result of_rows, turned = of_images;
     double off;
-    turn(rows.x, a.x, 0);
-    turn(rows.dy, a.dy, 0);
-    back = turned = batch_norm(&rows, N_IMAGES * S_IMAGES, 1);
-    turn(back.y, turned.y, 1);
-    turn(back.dx, turned.dx, 1);
-    off = training_farthest((const nrm_real *)&images, (const nrm_real *)&back,
-                            sizeof images / sizeof(nrm_real));
+    turn(rows.x, images.x);
+    turn(rows.dy, images.dy);
+    of_rows = batch_norm(&rows, N_IMAGES * S_IMAGES, 1);
+    turn(turned.y, of_images.y);
+    turn(turned.dx, of_images.dx);
+    off = training_farthest((const nrm_real *)&turned, (const nrm_real *)&of_rows,
+                            sizeof turned / sizeof(nrm_real));
     lab_verdict(r, c, stats_holds(off < 1e-12), "", "differ by %.0e", off);
 }
 

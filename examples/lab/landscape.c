@@ -13,84 +13,69 @@ static int landscapei_evaluate_network(landscape_model *m, nrm_acc *loss)
     return nrm_mlp_gradient(m->net, loss, m->x, m->labels, m->rows, NRM_TRAIN);
 }
 
-size_t landscape_weight_of(const landscape_model *m, size_t l, size_t at, landscape_weight *part)
+static nrm_real *landscapei_gains(const landscape_model *m, size_t l)
 {
-    nrm_mlp_state *s = &m->net->state[l];
-    const size_t weights = s->in * s->shape.width, gains = l + 1 < m->net->spec.layers;
-    part->state = s;
-    part->v = m->params + at;
-    part->dv = m->grads + at;
-    part->g = gains ? part->v + weights : NULL;
-    part->dg = gains ? part->dv + weights : NULL;
-    part->b = part->v + weights + gains * s->shape.width;
-    part->db = part->dv + weights + gains * s->shape.width;
-    part->length = m->length + l * s->shape.width; /* hidden layers are equally wide */
-    return at + weights + (gains + 1) * s->shape.width;
+    return m->params + m->net->n_params + l * m->net->state[0].shape.width;
+}
+
+/* Of the hidden layers: W = g·v/|v| from v and g or, with `back`, the gradients by v and g from that
+   by W. The model's parameters are the network's, with v in place of W, and then all g. */
+static int landscapei_weights(landscape_model *m, int back)
+{
+    size_t l;
+    int rc = NRM_OK;
+    for (l = 0; l + 1 < m->net->spec.layers && rc >= 0; l++) {
+        const nrm_mlp_state *s = &m->net->state[l];
+        const size_t width = s->shape.width, of_v = (size_t)(s->W - m->net->params);
+        nrm_real *v = m->params + of_v, *dv = m->grads + of_v;
+        nrm_real *g = landscapei_gains(m, l), *dg = m->grads + (g - m->params);
+        nrm_acc *length = m->length + l * width; /* hidden layers are equally wide */
+        if (!back) {
+            rc = nrm_weightnorm_forward(s->W, length, v, g, s->in, width);
+            continue;
+        }
+        memset(dv, 0, s->in * width * sizeof *dv);
+        memset(dg, 0, width * sizeof *dg);
+        rc = nrm_weightnorm_backward(dv, dg, s->dW, v, length, g, s->in, width);
+    }
+    return rc;
 }
 
 static int landscapei_spread(landscape_model *m)
 {
-    size_t l, at = 0;
-    int rc = NRM_OK;
-    for (l = 0; l < m->net->spec.layers && rc >= 0; l++) {
-        landscape_weight part;
-        nrm_mlp_state *s;
-        at = landscape_weight_of(m, l, at, &part);
-        s = part.state;
-        memcpy(s->b, part.b, s->shape.width * sizeof *s->b);
-        if (part.g)
-            rc = nrm_weightnorm_forward(s->W, part.length, part.v, part.g, s->in, s->shape.width);
-        else
-            memcpy(s->W, part.v, s->in * s->shape.width * sizeof *s->W);
-    }
-    return rc;
+    memcpy(m->net->params, m->params, m->net->n_params * sizeof *m->params);
+    return landscapei_weights(m, 0);
 }
 
 static int landscapei_evaluate_weight_norm(landscape_model *m, nrm_acc *loss)
 {
-    size_t l, at = 0;
     int rc = landscapei_spread(m);
     if (rc >= 0) rc = landscapei_evaluate_network(m, loss);
-    memset(m->grads, 0, m->n * sizeof *m->grads);
-    for (l = 0; l < m->net->spec.layers && rc >= 0; l++) {
-        landscape_weight part;
-        nrm_mlp_state *s;
-        at = landscape_weight_of(m, l, at, &part);
-        s = part.state;
-        memcpy(part.db, s->db, s->shape.width * sizeof *s->db);
-        if (part.g)
-            rc = nrm_weightnorm_backward(part.dv, part.dg, s->dW, part.v, part.length, part.g,
-                                         s->in, s->shape.width);
-        else
-            memcpy(part.dv, s->dW, s->in * s->shape.width * sizeof *s->dW);
-    }
-    return rc;
+    memcpy(m->grads, m->net->grads, m->net->n_params * sizeof *m->grads);
+    return rc < 0 ? rc : landscapei_weights(m, 1);
 }
 
 void landscape_model_free(landscape_model *m)
 {
     if (m->weight_norm) free(m->params);
     if (m->weight_norm) free(m->length);
+    memset(m, 0, sizeof *m);
 }
 
-/* v starts as the W of the network without. */
+/* v starts as the W of the network without, g as 1. */
 static int landscapei_weight_make(landscape_model *m)
 {
-    const size_t layers = m->net->spec.layers;
-    size_t l, at = 0, i;
+    const size_t hidden = (m->net->spec.layers - 1) * m->net->state[0].shape.width;
+    size_t i;
     m->weight_norm = 1;
     m->evaluate = landscapei_evaluate_weight_norm;
-    m->n = m->net->n_params + (layers - 1) * m->net->state[0].shape.width;
+    m->n = m->net->n_params + hidden;
     m->params = (nrm_real *)calloc(2 * m->n, sizeof *m->params);
-    m->length = (nrm_acc *)calloc(layers * m->net->state[0].shape.width, sizeof *m->length);
+    m->length = (nrm_acc *)calloc(hidden, sizeof *m->length);
     if (!m->params || !m->length) return -1;
     m->grads = m->params + m->n;
-    for (l = 0; l < layers; l++) {
-        landscape_weight part;
-        at = landscape_weight_of(m, l, at, &part);
-        memcpy(part.v, part.state->W, part.state->in * part.state->shape.width * sizeof *part.v);
-        for (i = 0; part.g && i < part.state->shape.width; i++) part.g[i] = 1;
-    }
+    memcpy(m->params, m->net->params, m->net->n_params * sizeof *m->params);
+    for (i = m->net->n_params; i < m->n; i++) m->params[i] = 1;
     return landscapei_spread(m) >= 0 ? 0 : -1;
 }
 
@@ -118,59 +103,40 @@ int landscape_step(landscape_model *m, nrm_acc *loss)
     return rc == NRM_NONFINITE ? NRM_OK : rc;
 }
 
-void landscape_columns(const nrm_mlp_event *event, size_t most, double *mean, double *var)
+void landscape_columns(const nrm_real *x, size_t rows, size_t cols, double *mean, double *var)
 {
     size_t i, j;
-    for (j = 0; j < event->cols && j < most; j++) {
+    for (j = 0; j < cols; j++) {
         double sum = 0, sum2 = 0;
-        for (i = 0; i < event->rows; i++) sum += (double)event->data[i * event->cols + j];
-        mean[j] = sum / (double)event->rows;
-        for (i = 0; i < event->rows; i++) {
-            const double d = (double)event->data[i * event->cols + j] - mean[j];
+        for (i = 0; i < rows; i++) sum += (double)x[i * cols + j];
+        mean[j] = sum / (double)rows;
+        for (i = 0; i < rows; i++) {
+            const double d = (double)x[i * cols + j] - mean[j];
             sum2 += d * d;
         }
-        var[j] = sum2 / (double)event->rows;
+        var[j] = sum2 / (double)rows;
     }
-}
-
-typedef struct landscapei_inputs { /* of the activation of one layer */
-    size_t layer, width;
-    double *mean, *var; /* [width] */
-} landscapei_inputs;
-
-static void landscapei_take_inputs(void *context, const nrm_mlp_event *event)
-{
-    const landscapei_inputs *found = (const landscapei_inputs *)context;
-    if (event->gradient || event->place != NRM_AT_LINEAR || event->layer != found->layer) return;
-    landscape_columns(event, found->width, found->mean, found->var);
 }
 
 int landscape_first_batch(landscape_model *m)
 {
     const size_t width = m->net->state[0].shape.width;
-    landscapei_inputs found;
-    size_t at = 0, j;
-    nrm_acc loss;
-    int rc = NRM_OK;
-    found.width = width;
-    found.mean = (double *)calloc(2 * width, sizeof *found.mean);
-    if (!found.mean) return NRM_ENULL;
-    found.var = found.mean + width;
-    m->net->probe = landscapei_take_inputs;
-    m->net->probe_context = &found;
-    for (found.layer = 0; found.layer + 1 < m->net->spec.layers && rc >= 0; found.layer++) {
-        landscape_weight part;
-        rc = m->evaluate(m, &loss);
-        at = landscape_weight_of(m, found.layer, at, &part);
+    double *mean = (double *)calloc(2 * width, sizeof *mean), *var = mean + width;
+    size_t l, j;
+    int rc = mean ? NRM_OK : NRM_ENULL;
+    for (l = 0; l + 1 < m->net->spec.layers && rc >= 0; l++) {
+        const nrm_mlp_state *s = &m->net->state[l];
+        nrm_real *g = landscapei_gains(m, l), *b = m->params + (s->b - m->net->params);
+        rc = landscapei_evaluate_weight_norm(m, NULL);
+        landscape_columns(s->linear_out, m->rows, width, mean, var);
         for (j = 0; j < width; j++) {
-            const double sd = sqrt(found.var[j]);
+            const double sd = sqrt(var[j]);
             if (!(sd > 0)) continue;
-            part.g[j] = (nrm_real)(1 / sd);
-            part.b[j] = (nrm_real)(-found.mean[j] / sd);
+            g[j] = (nrm_real)(1 / sd);
+            b[j] = (nrm_real)(-mean[j] / sd);
         }
     }
-    m->net->probe = NULL;
-    free(found.mean);
+    free(mean);
     return rc < 0 ? rc : landscapei_spread(m);
 }
 

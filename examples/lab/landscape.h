@@ -40,7 +40,7 @@ typedef struct landscape_model {
     nrm_mlp *net; /* the caller's */
     int weight_norm;
     size_t n;
-    nrm_real *params, *grads; /* [n] what is trained: the network's own, or v, g and b */
+    nrm_real *params, *grads; /* [n] what is trained: the network's own, or v, b and g */
     nrm_acc *length;          /* [widths] of the columns of v */
     const nrm_real *x;        /* the present batch: the caller's */
     const int *labels;
@@ -49,35 +49,26 @@ typedef struct landscape_model {
 } landscape_model;
 
 /* With weight norm the hidden layers must be equally wide, have biases and no norm of their own; v
-   starts as the W that the network has. Returns 0, or -1. */
+   starts as the W that the network has, the output layer keeps its W. Returns 0, or -1. */
 int landscape_model_make(landscape_model *m, nrm_mlp *net, int weight_norm);
 void landscape_model_free(landscape_model *m);
 
 /* One step of training. A loss that is not finite stops the training, but not the run. */
 int landscape_step(landscape_model *m, nrm_acc *loss);
 
-/* Weight norm's layer l, whose parameters begin at `at` in the model's: where the next one's begin.
-   The output layer has no norm: its g is NULL, its v is W. */
-typedef struct landscape_weight {
-    nrm_mlp_state *state;
-    nrm_real *v, *g, *b, *dv, *dg, *db; /* v [in][width], the others [width] */
-    nrm_acc *length;
-} landscape_weight;
-size_t landscape_weight_of(const landscape_model *m, size_t l, size_t at, landscape_weight *part);
-
 /* The first batch sets each unit's input of the activation to mean 0 and variance 1 (Salimans and
    Kingma 2016): g = 1/σ[t], b = -μ[t]/σ[t], layer by layer. A unit without input stays as it is. */
 int landscape_first_batch(landscape_model *m);
 
-/* Mean and variance of the first `most` columns that a network's probe is shown. */
-void landscape_columns(const nrm_mlp_event *event, size_t most, double *mean, double *var);
+/* Mean and variance of the columns of x [rows][cols], such as the units of a layer. */
+void landscape_columns(const nrm_real *x, size_t rows, size_t cols, double *mean, double *var);
 
 /* ---- looking around -------------------------------------------------------------------------- */
 
 enum { LANDSCAPE_STREAM = TRAINING_STREAM_DATA + 16 }; /* of the random directions */
 
-typedef struct
-    landscape_place { /* where the training stands, to measure from and to come back to */
+/* Where the training stands, to measure from and to come back to. */
+typedef struct landscape_place {
     landscape_model *m;
     nrm_real *params, *grads, *direction; /* [n]: θ, g, and where to: g, or random of its length */
     nrm_acc loss;
@@ -97,9 +88,8 @@ void landscape_turn(landscape_place *p);
 /* Loss and |∇L - g| at θ - s·direction, and back. */
 int landscape_look(landscape_place *p, double s, double *loss, double *change);
 
-typedef struct landscape_view { /* over several looks */
-    double lowest, highest, least, most, beta,
-        slope; /* loss; |∇L - g|; most per distance of both */
+typedef struct landscape_view { /* over several looks: of loss, |∇L - g|, both over the distance */
+    double lowest, highest, least, most, beta, slope;
 } landscape_view;
 
 void landscape_view_start(landscape_view *v);

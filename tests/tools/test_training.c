@@ -466,7 +466,7 @@ static void keep_first_layer(void *context, const nrm_mlp_event *event)
 {
     double *found = (double *)context;
     if (!event->gradient && event->place == NRM_AT_LINEAR && event->layer == 0)
-        landscape_columns(event, WIDTH, found, found + WIDTH);
+        landscape_columns(event->data, ROWS, WIDTH, found, found + WIDTH);
 }
 
 static void test_weight_norm_first_batch(void)

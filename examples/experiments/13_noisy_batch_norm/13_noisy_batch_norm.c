@@ -104,7 +104,8 @@ static void on_event(void *context, const nrm_mlp_event *event)
     if (event->gradient || event->place != (normed ? NRM_AT_NORM : NRM_AT_LINEAR) ||
         event->layer >= hidden_of(t))
         return;
-    landscape_columns(event, WIDTH, t->now.mean[event->layer], t->now.var[event->layer]);
+    landscape_columns(event->data, event->rows, event->cols, t->now.mean[event->layer],
+                      t->now.var[event->layer]);
     for (k = 0; k < SHOWN; k++)
         for (i = 0; i < event->rows && event->layer == shown_layer(t->net, k); i++)
             t->unit[k][i] = (double)event->data[i * event->cols + UNIT];

@@ -13,9 +13,8 @@
 enum { WEIGHT_NORM = 100 }; /* beside enum nrm_norm: it is no layer but another set of parameters */
 enum { NONE, BATCH, L1, L2, LINF, LAYER, RMS, WEIGHT, KINDS };
 
-/* Places in the table of arms: those that decide claims, with 13 and with 6 hidden layers; with
-   rate 0.05; one run each with everything on the way recorded. */
-enum { M13 = 0, M6 = KINDS, SLOW = 2 * KINDS, TRACE = SLOW + 2, ARMS = TRACE + LINF + 1 };
+/* Places in the table of arms: with 13 hidden layers, with 6, and two with 13 and rate 0.05. */
+enum { M13 = 0, M6 = KINDS, SLOW = 2 * KINDS, ARMS = SLOW + 2 };
 
 /* clang-format off */
 static const struct {
@@ -32,85 +31,88 @@ static const struct {
     {m "_rms", "RMS norm", s + 1, 3}, {m "_weight", "weight norm", s + 1, 3}
 static const lab_arm arms[ARMS] = {
     EACH_NORM("m13", 15), EACH_NORM("m6", 8),
-    {"m13_none_005", "none, rate 0.05", 12}, {"m13_batch_005", "batch norm, rate 0.05", 13},
-    {"m13_none_trace", "none", 14, 1}, {"m13_batch_trace", "batch norm", 15, 1},
-    {"m13_l1_trace", "L1", 15, 1}, {"m13_l2_trace", "L2", 15, 1},
-    {"m13_linf_trace", "L∞", 15, 1}};
+    {"m13_none_005", "none, rate 0.05", 12}, {"m13_batch_005", "batch norm, rate 0.05", 13}};
 /* clang-format on */
 
 static size_t kind_of(size_t arm)
 {
-    return arm < SLOW ? arm % KINDS : arm < TRACE ? arm - SLOW : arm - TRACE;
+    return arm % KINDS;
+}
+
+static double rate_of(size_t arm)
+{
+    return arm < SLOW ? 0.1 : 0.05;
+}
+
+/* One run of these leaves behind what it met on the way, and the inputs of a unit. */
+static int is_traced(const lab_run *r)
+{
+    return r->first && r->arm <= M13 + LINF;
 }
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-enum { STEPS = 3000, PROBES = STEPS / 10, GRID = 4, DENSE = 8, WINDOWS = 5, FINE_WINDOWS = 13 };
-enum { ACCURACIES = 27, PLACES = 3, MIDDLE = 1, BINS = 32, WIDEST = 100, FIXED = 1000 };
+enum { STEPS = 3000, GRID = 4, DENSE = 8, PLACES = 3, BINS = 32, WIDEST = 100, FIXED = 1000 };
 
 /* Of the learning rate: the paper's grid, and single steps from far below it. */
 static const double grid[GRID] = {0.5, 1, 2, 4};
 static const double dense[DENSE] = {0.01, 0.03, 0.1, 0.25, 0.5, 1, 2, 4};
 static const double below = 0.1; /* what the finer grid has beside the paper's */
 
-/* Where windows end; they begin where the one before ends. */
-static const double window_end[WINDOWS] = {20, 200, 500, 1000, 3000};
-static const double fine_end[FINE_WINDOWS] = {20,  50,   100,  200,  300,  400, 500,
-                                              750, 1000, 1500, 2000, 2500, 3000};
-static const double accuracy_end[ACCURACIES] = {
-    25,  50,  75,  100, 125,  150,  175,  200,  225,  250,  275,  300,  400, 500,
-    600, 700, 800, 900, 1000, 1250, 1500, 1750, 2000, 2250, 2500, 2750, 3000};
+/* Where windows of steps end; they begin where the one before ends. What is found in one is noted
+   at `place` of it: its end, or the middle for curves. */
+typedef struct windows {
+    double place;
+    size_t n, end[27];
+} windows;
+static const windows of_claims = {1, 5, {20, 200, 500, 1000, STEPS}};
+static const windows of_curves = {
+    0.5, 13, {20, 50, 100, 200, 300, 400, 500, 750, 1000, 1500, 2000, 2500, STEPS}};
+static const windows of_accuracies = {
+    1, 27, {25,  50,  75,  100, 125,  150,  175,  200,  225,  250,  275,  300,  400,  500,
+            600, 700, 800, 900, 1000, 1250, 1500, 1750, 2000, 2250, 2500, 2750, STEPS}};
+static const windows of_beginning = {1, 1, {500}};
 
 /* ---- a training ------------------------------------------------------------------------------ */
+
+enum { RANGE, CHANGE, BETA, LENGTH, SLOPE, BETA_FINE, RANDOM_RANGE, RANDOM_CHANGE, RANDOM_BETA };
+enum { ACCURACY = RANDOM_BETA + 1, BETA_AT, DRIFT_MEAN = BETA_AT + DENSE };
+enum { DRIFT_VAR = DRIFT_MEAN + PLACES, QUANTITIES = DRIFT_VAR + PLACES };
+
+#define UNSEEN -1
 
 typedef struct moments { /* of the inputs of ReLU, in the first, the middle and the last layer */
     double mean[PLACES][WIDEST], var[PLACES][WIDEST];
 } moments;
 
-/* clang-format off */
-enum { RANGE, CHANGE, BETA, LENGTH, SLOPE, BETA_FINE, RANDOM_RANGE, RANDOM_CHANGE, RANDOM_BETA,
-       NAMED, ACCURACY = NAMED, BETA_AT, DRIFT_MEAN = BETA_AT + DENSE,
-       DRIFT_VAR = DRIFT_MEAN + PLACES, QUANTITIES = DRIFT_VAR + PLACES };
-static const char *const quantity_name[NAMED] = {
-    "range", "change", "beta", "length", "slope", "beta_fine", "random_range", "random_change",
-    "random_beta"};
-/* clang-format on */
-
 typedef struct training { /* what a run measures, and with what */
     lab_run *run;
-    size_t kind, hidden, scale, fixed; /* each step stands for `scale` of the 3000 */
-    double lr;
     landscape_model m;
     landscape_place p;
-    double when[QUANTITIES][STEPS], seen[QUANTITIES][STEPS];
-    size_t n[QUANTITIES]; /* how often each was seen */
-    moments first, now;
-    double unit[FIXED]; /* all values of the middle layer's first unit */
+    double seen[QUANTITIES][STEPS + 1]; /* at each step: 0 or more, or UNSEEN */
+    moments first;
 } training;
 
 LAB_SETS(train_set, test_set, 0, 0, DATASET_STD);
 
+static size_t test_images(const lab_run *r)
+{
+    return r->quick ? 64 : FIXED;
+}
+
 static nrm_mlp_spec network(trainer *t)
 {
-    training *k = (training *)t->plan->context;
-    const size_t arm = t->run->arm;
+    const size_t arm = t->run->arm, hidden = arm >= M6 && arm < SLOW ? 6 : 13;
     const int norm = kinds[kind_of(arm)].norm, none = norm == NRM_NO_NORM || norm == WEIGHT_NORM;
-    nrm_mlp_spec spec;
+    nrm_mlp_spec spec = training_plain(t->layer, hidden, t->run->quick ? 16 : 100, NRM_RELU,
+                                       none ? NRM_NO_NORM : norm);
     size_t l;
-    k->run = t->run;
-    k->kind = kind_of(arm);
-    k->hidden = arm >= M6 && arm < SLOW ? 6 : 13;
-    k->lr = arm >= SLOW && arm < TRACE ? 0.05 : 0.1;
-    k->scale = STEPS / t->plan->steps;
-    k->fixed = t->run->quick ? 64 : FIXED;
-    spec = training_plain(t->layer, k->hidden, t->run->quick ? 16 : 100, NRM_RELU,
-                          none ? NRM_NO_NORM : norm);
-    for (l = 0; l < k->hidden; l++) {
-        t->layer[l].p = kinds[k->kind].p;
+    for (l = 0; l < hidden; l++) {
+        t->layer[l].p = kinds[kind_of(arm)].p;
         t->layer[l].bias = none || norm == NRM_RMS_NORM;
     }
-    spec.max_batch = k->fixed;
-    spec.lr = (nrm_real)k->lr;
+    spec.max_batch = test_images(t->run);
+    spec.lr = (nrm_real)rate_of(arm);
     return spec;
 }
 
@@ -123,18 +125,15 @@ static void release(training *k)
 static int begin(trainer *t)
 {
     training *k = (training *)t->plan->context;
+    const int weight_norm = kind_of(t->run->arm) == WEIGHT;
+    int q, i;
     release(k); /* of the training before */
-    return landscape_model_make(&k->m, t->net, kinds[k->kind].norm == WEIGHT_NORM) ||
-                   landscape_place_make(&k->p, &k->m, t->run->seed)
+    k->run = t->run;
+    for (q = 0; q < QUANTITIES; q++)
+        for (i = 0; i <= STEPS; i++) k->seen[q][i] = UNSEEN;
+    return landscape_model_make(&k->m, t->net, weight_norm)
                ? -1
-               : 0;
-}
-
-static void see(training *t, int quantity, double when, double value)
-{
-    const size_t i = t->n[quantity]++;
-    t->when[quantity][i] = when;
-    t->seen[quantity][i] = value;
+               : landscape_place_make(&k->p, &k->m, t->run->seed);
 }
 
 static void note(lab_run *run, const char *series, double x, double y)
@@ -143,11 +142,6 @@ static void note(lab_run *run, const char *series, double x, double y)
 }
 
 /* ---- probes ---------------------------------------------------------------------------------- */
-
-static int at_multiple(double when, double of)
-{
-    return fmod(when, of) < 0.5;
-}
 
 static int view_grid(landscape_view *v, landscape_place *p)
 {
@@ -159,136 +153,119 @@ static int view_grid(landscape_view *v, landscape_place *p)
     return rc;
 }
 
-/* Figure 11, and β for each step alone. */
-static int probe_dense(training *t, double when)
+/* Three quantities: `first` is RANGE or RANDOM_RANGE, change and β come after it. */
+static void see_view(training *t, int first, size_t when, const landscape_view *v)
+{
+    t->seen[first][when] = landscape_range(v);
+    t->seen[first + 1][when] = v->most;
+    t->seen[first + 2][when] = v->beta;
+}
+
+/* β for each step alone and, for Figure 11, the change at the paper's steps, the last ones. */
+static int probe_dense(training *t, size_t when)
 {
     int i, rc = NRM_OK;
     for (i = 0; i < DENSE && rc >= 0; i++) {
-        const double s = dense[i] * t->lr;
+        const double s = dense[i] * rate_of(t->run->arm);
         double loss, change;
         rc = landscape_look(&t->p, s, &loss, &change);
-        see(t, BETA_AT + i, when, landscape_or_infinite(change / (s * t->p.length)));
-        if (t->run->arm >= TRACE)
-            lab_record_as(t->run, s, lab_round(change, 5), "change_at/%.0f", when);
+        t->seen[BETA_AT + i][when] = landscape_or_infinite(change / (s * t->p.length));
+        if (i >= DENSE - GRID && is_traced(t->run))
+            lab_record_as(t->run, s, lab_round(change, 5), "change_at/%zu", when);
     }
     return rc;
 }
 
-static int probe_random(training *t, double when)
+static int probe(training *t, size_t when)
 {
-    landscape_view v;
-    int rc;
-    landscape_turn(&t->p);
-    rc = view_grid(&v, &t->p);
-    see(t, RANDOM_RANGE, when, landscape_range(&v));
-    see(t, RANDOM_CHANGE, when, v.most);
-    see(t, RANDOM_BETA, when, v.beta);
-    return rc;
-}
-
-static int probe(training *t, double when)
-{
-    const int traced = t->run->arm >= TRACE;
+    const size_t arm = t->run->arm;
+    const int traced = is_traced(t->run) && kind_of(arm) <= BATCH;
     landscape_view v;
     int rc = landscape_arrive(&t->p);
     if (rc >= 0) rc = view_grid(&v, &t->p);
     if (rc < 0) return rc;
-    see(t, RANGE, when, landscape_range(&v));
-    see(t, CHANGE, when, v.most);
-    see(t, BETA, when, v.beta);
-    see(t, SLOPE, when, v.slope);
-    see(t, LENGTH, when, t->p.length);
+    see_view(t, RANGE, when, &v);
+    t->seen[SLOPE][when] = v.slope;
+    t->seen[LENGTH][when] = t->p.length;
     if (traced) {
-        note(t->run, "lowest", when, v.lowest);
-        note(t->run, "highest", when, v.highest);
-        note(t->run, "least", when, v.least);
-        note(t->run, "most", when, v.most);
-        note(t->run, "beta_trace", when, v.beta);
+        note(t->run, "lowest", (double)when, v.lowest);
+        note(t->run, "highest", (double)when, v.highest);
+        note(t->run, "least", (double)when, v.least);
+        note(t->run, "most", (double)when, v.most);
+        note(t->run, "beta_trace", (double)when, v.beta);
     }
-    if (t->kind > BATCH) return rc; /* the rest is of the two arms that the paper compares */
-    rc = landscape_view_add(&v, &t->p, below * t->lr);
-    see(t, BETA_FINE, when, v.beta);
-    if (rc >= 0 && at_multiple(when, 100) && (when >= 500 || traced)) rc = probe_dense(t, when);
-    if (rc >= 0 && at_multiple(when, 50) && t->run->arm < SLOW) rc = probe_random(t, when);
+    if (kind_of(arm) > BATCH) return rc; /* the rest is of the two that the paper compares */
+    rc = landscape_view_add(&v, &t->p, below * rate_of(arm));
+    t->seen[BETA_FINE][when] = v.beta;
+    if (rc >= 0 && when % 100 == 0 && (when >= 500 || traced)) rc = probe_dense(t, when);
+    if (rc < 0 || when % 50 != 0 || arm >= SLOW) return rc;
+    landscape_turn(&t->p);
+    rc = view_grid(&v, &t->p);
+    see_view(t, RANDOM_RANGE, when, &v);
     return rc;
 }
 
-static void take_moments(void *context, const nrm_mlp_event *event)
+/* Of the first unit of a layer. */
+static void note_histogram(training *t, const nrm_mlp_state *s, size_t when)
 {
-    training *t = (training *)context;
-    const size_t place[PLACES] = {0, t->hidden / 2, t->hidden - 1};
-    const int normed = t->m.net->state[0].shape.norm != NRM_NO_NORM;
-    size_t k, i;
-    if (event->gradient || event->place != (normed ? NRM_AT_NORM : NRM_AT_LINEAR)) return;
-    for (k = 0; k < PLACES; k++) {
-        if (event->layer != place[k]) continue;
-        landscape_columns(event, WIDEST, t->now.mean[k], t->now.var[k]);
-        for (i = 0; i < event->rows && k == MIDDLE; i++)
-            t->unit[i] = (double)event->data[i * event->cols];
-    }
-}
-
-static void note_histogram(training *t, double when)
-{
-    const stats_summary s = stats_describe(t->unit, t->fixed);
-    double edges[BINS + 1], density[BINS];
+    double unit[FIXED], edges[BINS + 1], density[BINS];
+    const size_t n = test_images(t->run);
+    stats_summary of;
     size_t i;
-    for (i = 0; i <= BINS; i++) edges[i] = s.mean + (8.0 * (double)i / BINS - 4) * fmax(s.sd, 1e-3);
-    (void)stats_histogram(t->unit, t->fixed, edges, BINS, density);
+    for (i = 0; i < n; i++) unit[i] = (double)s->norm_out[i * s->shape.width];
+    of = stats_describe(unit, n);
+    for (i = 0; i <= BINS; i++)
+        edges[i] = of.mean + (8.0 * (double)i / BINS - 4) * fmax(of.sd, 1e-3);
+    (void)stats_histogram(unit, n, edges, BINS, density);
     for (i = 0; i < BINS; i++)
-        lab_record_as(t->run, (edges[i] + edges[i + 1]) / 2, lab_round(density[i], 5), "unit2/%.0f",
+        lab_record_as(t->run, (edges[i] + edges[i + 1]) / 2, lab_round(density[i], 5), "unit2/%zu",
                       when);
 }
 
 /* Mean and variance of the inputs of ReLU on images that are not trained on. */
-static int probe_drift(training *t, double when)
+static int probe_drift(training *t, size_t when)
 {
-    const moments *a = &t->first, *b = &t->now;
-    const size_t width = t->m.net->state[0].shape.width;
+    const nrm_mlp *net = t->m.net;
+    const size_t hidden = net->spec.layers - 1, width = net->state[0].shape.width;
+    const size_t place[PLACES] = {0, hidden / 2, hidden - 1}, n = test_images(t->run);
+    moments *a = &t->first, b;
     size_t j;
-    int k, rc;
-    t->m.net->probe = take_moments;
-    t->m.net->probe_context = t;
-    rc = nrm_mlp_gradient(t->m.net, NULL, test_set.x, test_set.labels, t->fixed, NRM_TRAIN);
-    t->m.net->probe = NULL;
-    if (when < 1) t->first = t->now;
-    for (k = 0; k < PLACES && when > 1; k++) {
+    int k;
+    const int rc = nrm_mlp_gradient(t->m.net, NULL, test_set.x, test_set.labels, n, NRM_TRAIN);
+    for (k = 0; k < PLACES; k++)
+        landscape_columns(net->state[place[k]].norm_out, n, width, b.mean[k], b.var[k]);
+    if (when == 0) *a = b;
+    for (k = 0; k < PLACES && when > 0; k++) {
         double mean = 0, var = 0;
         for (j = 0; j < width; j++) {
-            mean += fabs(b->mean[k][j] - a->mean[k][j]) / (double)width;
-            var += fabs(b->var[k][j] - a->var[k][j]) / (double)width;
+            mean += fabs(b.mean[k][j] - a->mean[k][j]) / (double)width;
+            var += fabs(b.var[k][j] - a->var[k][j]) / (double)width;
         }
-        see(t, DRIFT_MEAN + k, when, mean);
-        see(t, DRIFT_VAR + k, when, var);
+        t->seen[DRIFT_MEAN + k][when] = mean;
+        t->seen[DRIFT_VAR + k][when] = var;
     }
-    if (t->run->arm >= TRACE && (when < 1 || fabs(when - 300) < 1 || when > STEPS - 1))
-        note_histogram(t, when);
+    if (is_traced(t->run) && (when == 0 || when == 300 || when == STEPS))
+        note_histogram(t, &net->state[place[1]], when);
     return rc;
 }
 
-static int has_drift(const training *k)
-{
-    return k->run->arm < SLOW || k->run->arm >= TRACE;
-}
-
-/* Probes see the batch of the step that they stand before. */
+/* Probes see the batch of the step that they stand before. Each step of a quick run stands for
+   several. */
 static int learn(trainer *t, nrm_acc *loss)
 {
     training *k = (training *)t->plan->context;
-    const double when = (double)(t->step * k->scale);
-    const int probed = t->looked_at && (t->run->arm < TRACE || k->kind <= BATCH);
+    const size_t when = t->step * (STEPS / t->plan->steps);
     nrm_acc accuracy = 0;
     int rc = NRM_OK;
     k->m.x = t->order.x;
     k->m.labels = t->order.labels;
     k->m.rows = t->order.count;
     if (t->step == 0 && k->m.weight_norm) rc = landscape_first_batch(&k->m);
-    if (rc >= 0 && t->looked_at && has_drift(k) && at_multiple(when, 100))
-        rc = probe_drift(k, when);
-    if (rc >= 0 && probed && at_multiple(when, 10)) rc = probe(k, when);
+    if (rc >= 0 && t->looked_at && t->run->arm < SLOW && when % 100 == 0) rc = probe_drift(k, when);
+    if (rc >= 0 && t->looked_at && when % 10 == 0) rc = probe(k, when);
     if (rc >= 0) rc = landscape_step(&k->m, loss);
     (void)nrm_accuracy(&accuracy, t->net->logits, k->m.labels, k->m.rows, DATASET_CLASSES);
-    if (t->looked_at) see(k, ACCURACY, when, (double)accuracy);
+    if (t->looked_at) k->seen[ACCURACY][when] = (double)accuracy;
     return rc;
 }
 
@@ -298,13 +275,13 @@ enum { OF_ALL = -1 };
 
 /* Of what was seen of a quantity from one step to before another: the p-quantile of those that are
    numbers, or (OF_ALL) the mean. */
-static double sum_up(const training *t, int quantity, double from, double to, double p)
+static double sum_up(const training *t, int quantity, size_t from, size_t to, double p)
 {
-    double value[STEPS], sum = 0;
+    double value[STEPS + 1], sum = 0;
     size_t i, n = 0;
-    for (i = 0; i < t->n[quantity]; i++) {
-        const double when = t->when[quantity][i], seen = t->seen[quantity][i];
-        if (when < from || when >= to || (p >= 0 && isnan(seen))) continue;
+    for (i = from; i < to; i++) {
+        const double seen = t->seen[quantity][i];
+        if (seen < 0 || (p >= 0 && isnan(seen))) continue;
         value[n++] = seen;
         sum += seen;
     }
@@ -313,52 +290,62 @@ static double sum_up(const training *t, int quantity, double from, double to, do
     return stats_quantile(value, n, p);
 }
 
-/* The same in each window that has some, at its end, or at `place` of it for curves. */
-static void note_windows(const training *t, const char *series, int quantity, double p,
-                         const double *end, size_t windows, double place)
-{
-    size_t w;
-    for (w = 0; w < windows; w++) {
-        const double from = w ? end[w - 1] : 0, found = sum_up(t, quantity, from, end[w], p);
-        if (!isnan(found)) note(t->run, series, from + place * (end[w] - from), found);
-    }
-}
+/* clang-format off */
+static const struct {
+    const char *series;
+    int quantity;
+    double p;
+    const windows *in;
+} kept[] = {
+    {"range", RANGE, 0.5, &of_claims}, {"change", CHANGE, 0.5, &of_claims},
+    {"beta", BETA, 0.5, &of_claims}, {"length", LENGTH, 0.5, &of_claims},
+    {"slope", SLOPE, 0.5, &of_claims}, {"beta_fine", BETA_FINE, 0.5, &of_claims},
+    {"random_range", RANDOM_RANGE, 0.5, &of_claims},
+    {"random_change", RANDOM_CHANGE, 0.5, &of_claims},
+    {"random_beta", RANDOM_BETA, 0.5, &of_claims},
+    {"beta_p90", BETA, 0.9, &of_claims}, {"beta_fine_p90", BETA_FINE, 0.9, &of_claims},
+    {"range_curve", RANGE, 0.5, &of_curves}, {"change_curve", CHANGE, 0.5, &of_curves},
+    {"beta_curve", BETA, 0.5, &of_curves}, {"accuracy", ACCURACY, OF_ALL, &of_accuracies},
+    {"accuracy_500", ACCURACY, OF_ALL, &of_beginning}};
+/* clang-format on */
 
-static void note_rest(training *t)
+static void note_kept(const training *t)
 {
-    static const double early = 500;
-    int i;
-    note_windows(t, "accuracy", ACCURACY, OF_ALL, accuracy_end, ACCURACIES, 1);
-    note_windows(t, "accuracy_500", ACCURACY, OF_ALL, &early, 1, 1);
-    for (i = 0; i < PLACES; i++) {
-        note(t->run, "drift_mean", i + 1, sum_up(t, DRIFT_MEAN + i, 0, STEPS + 1, OF_ALL));
-        note(t->run, "drift_var", i + 1, sum_up(t, DRIFT_VAR + i, 0, STEPS + 1, OF_ALL));
+    const size_t arm = t->run->arm, kind = kind_of(arm);
+    const int drawn = kind == NONE || kind == BATCH || kind == LAYER;
+    size_t i, w;
+    for (i = 0; i < LAB_COUNT(kept); i++) {
+        const windows *in = kept[i].in;
+        if ((arm >= SLOW && in != &of_claims) || (!drawn && in == &of_curves)) continue;
+        for (w = 0; w < in->n; w++) {
+            const size_t from = w ? in->end[w - 1] : 0, to = in->end[w];
+            const double found = sum_up(t, kept[i].quantity, from, to, kept[i].p);
+            const double at = (double)from + in->place * (double)(to - from);
+            if (!isnan(found)) note(t->run, kept[i].series, at, found);
+        }
     }
-    for (i = 0; i < DENSE && t->n[BETA_AT] > 0; i++)
-        note(t->run, "beta_of", dense[i], sum_up(t, BETA_AT + i, 500, STEPS, 0.5));
 }
 
 static int end(trainer *of)
 {
-    static const char *const curve[3] = {"range_curve", "change_curve", "beta_curve"};
     training *t = (training *)of->plan->context;
-    int q;
-    if (has_drift(t) && probe_drift(t, STEPS) < 0) return -1;
-    if (t->run->arm >= TRACE) return 0;
-    for (q = 0; q < NAMED; q++) note_windows(t, quantity_name[q], q, 0.5, window_end, WINDOWS, 1);
-    note_windows(t, "beta_p90", BETA, 0.9, window_end, WINDOWS, 1);
-    note_windows(t, "beta_fine_p90", BETA_FINE, 0.9, window_end, WINDOWS, 1);
+    int i;
+    if (t->run->arm < SLOW && probe_drift(t, STEPS) < 0) return -1;
+    note_kept(t);
     if (t->run->arm >= SLOW) return 0;
-    for (q = 0; q < 3 && kinds[t->kind].norm <= NRM_LAYER_NORM; q++)
-        note_windows(t, curve[q], q, 0.5, fine_end, FINE_WINDOWS, 0.5);
-    note_rest(t);
+    for (i = 0; i < PLACES; i++) {
+        note(t->run, "drift_mean", i + 1, sum_up(t, DRIFT_MEAN + i, 0, STEPS + 1, OF_ALL));
+        note(t->run, "drift_var", i + 1, sum_up(t, DRIFT_VAR + i, 0, STEPS + 1, OF_ALL));
+    }
+    for (i = 0; i < DENSE && kind_of(t->run->arm) <= BATCH; i++)
+        note(t->run, "beta_of", dense[i], sum_up(t, BETA_AT + i, 500, STEPS, 0.5));
     note(t->run, "test", STEPS, trainer_accuracy(of, &test_set, NULL));
     return 0;
 }
 
 static int run(lab_run *r)
 {
-    training *k = (training *)calloc(1, sizeof *k);
+    static training k;
     const trainer_plan plan = {.network = network,
                                .begin = begin,
                                .learn = learn,
@@ -366,10 +353,9 @@ static int run(lab_run *r)
                                .set = &train_set,
                                .batch = r->quick ? 32 : 128,
                                .steps = r->quick ? 60 : STEPS,
-                               .context = k};
-    const int failed = !k || trainer_run(r, &plan);
-    if (k) release(k);
-    free(k);
+                               .context = &k};
+    const int failed = trainer_run(r, &plan);
+    release(&k);
     return failed;
 }
 
@@ -377,10 +363,11 @@ static int run(lab_run *r)
 
 enum { LATE = 3 }; /* the windows from step 200 on: the last three */
 
-/* The logarithms of b/a in one window, seed by seed: the claim is that a is smaller. */
+/* The logarithms of b/a in a window, seed by seed: the claim is that a is smaller. */
 static stats_finding log_ratio(const lab_report *r, size_t a, size_t b, const char *series,
-                               double end)
+                               size_t window)
 {
+    const double end = (double)of_claims.end[window];
     return lab_less(lab_map(lab_all(r, a, series, end), log),
                     lab_map(lab_all(r, b, series, end), log), 1);
 }
@@ -393,72 +380,66 @@ static double late_ratios(const lab_report *r, size_t a, size_t b, const char *s
     double most = 0;
     size_t w;
     for (w = 0; w < LATE; w++) {
-        part[w] = log_ratio(r, a, b, series, window_end[w + WINDOWS - LATE]);
+        part[w] = log_ratio(r, a, b, series, w + of_claims.n - LATE);
         part[w].size_met = exp(-part[w].mean) < bound;
         most = stats_larger(most, exp(-part[w].mean));
     }
     return most;
 }
 
-/* Of arm b, which has the norm, and of arm a. */
-static const char *windows_text(lab_report *r, size_t b, size_t a, const char *series)
+static const char *late_means(lab_report *r, size_t arm, const char *series)
 {
-    return lab_format(r, "%.3g, %.3g, %.3g against %.3g, %.3g, %.3g", lab_mean(r, b, series, 500),
-                      lab_mean(r, b, series, 1000), lab_mean(r, b, series, 3000),
-                      lab_mean(r, a, series, 500), lab_mean(r, a, series, 1000),
-                      lab_mean(r, a, series, 3000));
+    return lab_format(r, "%.3g, %.3g, %.3g", lab_mean(r, arm, series, 500),
+                      lab_mean(r, arm, series, 1000), lab_mean(r, arm, series, 3000));
 }
 
 /* The arm after c->a is the same with batch norm. */
-static void judge_with(lab_report *r, const lab_claim *c, const char *remark)
+static void judge_ratio(lab_report *r, const lab_claim *c)
 {
+    const char *remark = c->remark, *word[LATE];
     stats_finding part[LATE];
-    const char *word[LATE];
     size_t w;
     (void)late_ratios(r, c->a + 1, c->a, c->series, c->limit, part);
     for (w = 0; w < LATE; w++) word[w] = stats_verdict_name(stats_word(&part[w], STATS_LEVEL));
     if (!remark && (word[0] != word[1] || word[1] != word[2]))
         remark = lab_format(r, "window by window: %s, %s, %s", word[0], word[1], word[2]);
     lab_verdict(r, c, stats_together(part, LATE), remark ? remark : "",
-                "%s in steps 200-500, 500-1000, 1000-3000; ratios %.2f, %.2f, %.2f",
-                windows_text(r, c->a + 1, c->a, c->series), exp(-part[0].mean), exp(-part[1].mean),
-                exp(-part[2].mean));
-}
-
-static void judge_ratio(lab_report *r, const lab_claim *c)
-{
-    judge_with(r, c, c->remark);
+                "%s against %s in steps 200-500, 500-1000, 1000-3000; ratios %.2f, %.2f, %.2f",
+                late_means(r, c->a + 1, c->series), late_means(r, c->a, c->series),
+                exp(-part[0].mean), exp(-part[1].mean), exp(-part[2].mean));
 }
 
 static void judge_fine(lab_report *r, const lab_claim *c)
 {
-    judge_with(r, c,
-               lab_format(r, "medians of 500-1000: %.3g against %.3g",
-                          lab_mean(r, BATCH, "beta_fine", 1000),
-                          lab_mean(r, NONE, "beta_fine", 1000)));
+    lab_claim with = *c;
+    with.remark =
+        lab_format(r, "medians of 500-1000: %.3g against %.3g",
+                   lab_mean(r, BATCH, "beta_fine", 1000), lab_mean(r, NONE, "beta_fine", 1000));
+    judge_ratio(r, &with);
 }
 
 static void judge_slow(lab_report *r, const lab_claim *c)
 {
-    judge_with(r, c,
-               lab_format(r, "loss range %s, gradient change %s",
-                          windows_text(r, SLOW + 1, SLOW, "range"),
-                          windows_text(r, SLOW + 1, SLOW, "change")));
+    lab_claim with = *c;
+    with.remark = lab_format(r, "loss range %s against %s, gradient change %s against %s",
+                             late_means(r, SLOW + 1, "range"), late_means(r, SLOW, "range"),
+                             late_means(r, SLOW + 1, "change"), late_means(r, SLOW, "change"));
+    judge_ratio(r, &with);
 }
 
 static void judge_magnitude(lab_report *r, const lab_claim *c)
 {
-    stats_finding best = log_ratio(r, BATCH, NONE, c->series, window_end[0]);
+    stats_finding best = log_ratio(r, BATCH, NONE, c->series, 0);
     size_t w, at = 0;
-    for (w = 1; w < WINDOWS; w++) {
-        const stats_finding pairs = log_ratio(r, BATCH, NONE, c->series, window_end[w]);
+    for (w = 1; w < of_claims.n; w++) {
+        const stats_finding pairs = log_ratio(r, BATCH, NONE, c->series, w);
         if (!(pairs.mean > best.mean)) continue;
         best = pairs;
         at = w;
     }
     best.size_met = exp(best.mean) > c->limit;
-    lab_verdict(r, c, best, "", "at most %.1f times, in the window that ends at step %g",
-                exp(best.mean), window_end[at]);
+    lab_verdict(r, c, best, "", "at most %.1f times, in the window that ends at step %zu",
+                exp(best.mean), of_claims.end[at]);
 }
 
 static void judge_family(lab_report *r, const lab_claim *c)
@@ -588,8 +569,8 @@ static void draw_trace(lab_report *r, plot_panel *p, const lab_panel *panel)
     const char *high = strcmp(panel->series, "least") ? "highest" : "most";
     size_t kind;
     for (kind = NONE; kind <= BATCH; kind++) {
-        const lab_series a = lab_get(r, TRACE + kind, 0, panel->series);
-        const lab_series b = lab_get(r, TRACE + kind, 0, high);
+        const lab_series a = lab_get(r, kind, 0, panel->series);
+        const lab_series b = lab_get(r, kind, 0, high);
         plot_style s = look_of(kind);
         s.alpha = kind == NONE ? 0.45 : 0.75;
         plot_band(p, arms[kind].name, a.x, a.y, b.y, a.n < b.n ? a.n : b.n, s);
@@ -634,8 +615,8 @@ static const lab_panel figure_4[] = {
      .mark = {{LAB_HLINE, .y = 250, .text = "VGG, none: to 250"},
               {LAB_HLINE, .y = 40, .text = "VGG, batch norm: to 40"}}},
     {ONE_RUN(2, "effective β", "max |∇L(θ - s·g) - g| / (s·|g|)", PLOT_LINEAR, 0, 60),
-     .line = {{TRACE + NONE, "beta_trace", NULL, {PLOT_VERMILLION, THIN}, LAB_ONE_SEED},
-              {TRACE + BATCH, "beta_trace", NULL, {PLOT_BLUE, THIN}, LAB_ONE_SEED}},
+     .line = {{NONE, "beta_trace", NULL, {PLOT_VERMILLION, THIN}, LAB_ONE_SEED},
+              {BATCH, "beta_trace", NULL, {PLOT_BLUE, THIN}, LAB_ONE_SEED}},
      .mark = {{LAB_HLINE, .y = 45, .text = "VGG, none: 5 to 45"}}}};
 /* clang-format on */
 
@@ -647,11 +628,9 @@ static void draw_figure_11(lab_report *r, plot_panel *p, const lab_panel *panel)
     int when;
     for (when = 100; when < STEPS; when += 100) {
         const lab_series c = lab_get(r, panel->arm, 0, lab_format(r, "change_at/%d", when));
-        const size_t from = c.n > GRID ? c.n - GRID : 0; /* the paper's steps */
         const plot_style s = {plot_map(PLOT_SEQUENTIAL, when / (double)STEPS), .width = 0.8};
         const int named = when == 100 || when % 700 == 0;
-        plot_line(p, named ? lab_format(r, "step %d", when) : NULL, c.x + from, c.y + from,
-                  c.n - from, s);
+        plot_line(p, named ? lab_format(r, "step %d", when) : NULL, c.x, c.y, c.n, s);
     }
 }
 
@@ -714,7 +693,7 @@ static void draw_ratios(lab_report *r, plot_panel *p, const lab_panel *panel)
 #define ALONG(place, kind, title, where)                                                           \
     .axes = {.col = place, .heading = title, .x = "step size s", .x_range = {0, 0.42},             \
              .y = "|∇L(θ - s·g) - g|", .y_scale = PLOT_LOG10, .legend = where},                    \
-    .draw = draw_figure_11, .arm = TRACE + kind, .share_y = place
+    .draw = draw_figure_11, .arm = kind, .share_y = place
 
 static const lab_panel sensitivity[] = {
     {ALONG(0, NONE, "no norm, 13 layers, one run", PLOT_LEGEND_NONE)},
@@ -766,8 +745,7 @@ static void draw_dots(lab_report *r, plot_panel *p, const lab_panel *panel)
              .x = "step", .x_scale = PLOT_LOG10, .x_range = {25, STEPS},                           \
              .y = "accuracy on mini-batches", .y_range = {0, 1},                                   \
              .legend = PLOT_LEGEND_BOTTOM_RIGHT},                                                  \
-    .line = {{net + NONE, "accuracy"}, {net + BATCH, "accuracy"}, {net + L1, "accuracy"},          \
-             {net + L2, "accuracy"}, {net + LINF, "accuracy"}}
+    .line = {{(net) + NONE, "accuracy", .to = (net) + LINF}}
 #define DOTS(place, title, label, scale, names, where, of, at)                                     \
     .axes = {.row = 1, .col = place, .cols = 3, .heading = title, .x = label, .x_scale = scale,    \
              .y = "", .y_range = {0.4, 8.6}, .y_ticks = dot_at, .y_names = names,                  \
@@ -812,7 +790,7 @@ static const char *const input_name[3] = {"−3", "0", "3"};
 #define OF_UNIT(kind, name, label)                                                                 \
     {.axes = {.col = kind, .heading = name, .x = "input of ReLU", .x_range = {-4.2, 4.2},          \
               .x_ticks = input_at, .x_names = input_name, .x_count = 3, .y = label},               \
-     .draw = draw_unit, .arm = TRACE + kind, .series = "unit2"}
+     .draw = draw_unit, .arm = kind, .series = "unit2"}
 static const lab_panel units[] = {
     OF_UNIT(NONE, "none", "density, highest point 1"), OF_UNIT(BATCH, "batch norm", ""),
     OF_UNIT(L1, "L1", ""), OF_UNIT(L2, "L2", ""), OF_UNIT(LINF, "L∞", "")};

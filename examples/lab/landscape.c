@@ -18,8 +18,8 @@ static nrm_real *landscapei_gains(const landscape_model *m, size_t l)
     return m->params + m->net->n_params + l * m->net->state[0].shape.width;
 }
 
-/* Of the hidden layers: W = g·v/|v| from v and g or, with `back`, the gradients by v and g from that
-   by W. The model's parameters are the network's, with v in place of W, and then all g. */
+/* Of the hidden layers: W = g·v/|v| from v and g or, with `back`, the gradients by v and g from
+   that by W. The model's parameters are the network's, with v in the place of W, and then all g. */
 static int landscapei_weights(landscape_model *m, int back)
 {
     size_t l;

@@ -210,50 +210,42 @@ static tally count_claims(size_t first, size_t end)
     return all;
 }
 
-/* "19 reproduced, 5 partly, 4 inconclusive, 3 not reproduced" */
-static void put_kinds(FILE *p, const size_t *count)
+/* How many claims there are of a worth, and "19 reproduced, 5 partly, 4 inconclusive, 3 not
+   reproduced" of them. */
+static void put_worth(FILE *p, const tally *all, int worth, const char *format)
 {
+    const size_t *count = all->count[worth];
     int k;
+    fprintf(p, format, all->claims[worth]);
     for (k = 0; k < KINDS; k++)
         if (k < KINDS - 1 || count[k] > 0)
-            fprintf(p, "%s%lu %s", k ? ", " : "", (unsigned long)count[k], kind_short[k]);
+            fprintf(p, "%s%zu %s", k ? ", " : "", count[k], kind_short[k]);
 }
 
 static void put_count(FILE *p)
 {
-    const tally counted = count_claims(0, claim_count), *all = &counted;
+    const tally all = count_claims(0, claim_count);
     size_t i, checks = 0, passed = 0;
     for (i = 0; i < table_count; i++) {
         checks += tables[i].checks;
         passed += tables[i].passed;
     }
-    fprintf(p, "**%lu claims: ", (unsigned long)all->claims[OF_SOURCE]);
-    put_kinds(p, all->count[OF_SOURCE]);
-    fprintf(p,
-            ".**\n\nThese are what the sources say of networks and of their training. Beside them:"
-            "\n\n");
+    put_worth(p, &all, OF_SOURCE, "**%zu claims: ");
+    put_worth(p, &all, EXACT,
+              ".**\n\nThese are what the sources say of networks and of their training. Beside "
+              "them:\n\n- %zu identities and matters of arithmetic, so that a run only confirms or "
+              "refutes them, whatever\n  the seed:\n  ");
+    put_worth(p, &all, OURS_OWN,
+              ".\n- %zu claims of our own, such as limits, controls and other readings of a "
+              "sentence:\n  ");
     fprintf(
         p,
-        "- %lu identities and matters of arithmetic, so that a run only confirms or refutes them, "
-        "whatever\n  the seed:\n  ",
-        (unsigned long)all->claims[EXACT]);
-    put_kinds(p, all->count[EXACT]);
-    fprintf(p,
-            ".\n- %lu claims of our own, such as limits, controls and other readings of a "
-            "sentence:\n  ",
-            (unsigned long)all->claims[OURS_OWN]);
-    put_kinds(p, all->count[OURS_OWN]);
-    fprintf(
-        p,
-        ".\n- %lu of %lu checks passed that the programs make of themselves, such as gradients\n"
-        "  against differences, and looks that leave no trace.\n\n",
-        (unsigned long)passed, (unsigned long)checks);
-    fprintf(p,
-            "Of all claims that are not reproduced, %lu are refuted by algebra or logic, in every "
-            "setting\n(*algebra*); %lu say something of this setting, which is small and easy, and "
-            "little of the\nsources' (*setting*); %lu should have held here too (*news*).\n",
-            (unsigned long)all->failed[1], (unsigned long)all->failed[0],
-            (unsigned long)all->failed[2]);
+        ".\n- %zu of %zu checks passed that the programs make of themselves, such as gradients\n"
+        "  against differences, and looks that leave no trace.\n\n"
+        "Of all claims that are not reproduced, %zu are refuted by algebra or logic, in every "
+        "setting\n(*algebra*); %zu say something of this setting, which is small and easy, and "
+        "little of the\nsources' (*setting*); %zu should have held here too (*news*).\n",
+        passed, checks, all.failed[1], all.failed[0], all.failed[2]);
 }
 
 /* The name of an experiment, which may lead to its page. */
@@ -273,10 +265,8 @@ static void put_overview(FILE *p, int links)
         const tally one = count_claims(tables[i].first, tables[i].end);
         fprintf(p, "| ");
         put_name(p, tables[i].program, links);
-        for (k = 0; k < KINDS - 1; k++)
-            fprintf(p, " | %lu", (unsigned long)one.count[OF_SOURCE][k]);
-        fprintf(p, " | %lu | %lu |\n", (unsigned long)one.claims[EXACT],
-                (unsigned long)one.claims[OURS_OWN]);
+        for (k = 0; k < KINDS - 1; k++) fprintf(p, " | %zu", one.count[OF_SOURCE][k]);
+        fprintf(p, " | %zu | %zu |\n", one.claims[EXACT], one.claims[OURS_OWN]);
     }
 }
 
@@ -305,14 +295,14 @@ static void put_head(FILE *p, int links, const correction *c)
         "Of a claim of several parts the row shows the part that says least for it, and a part "
         "alone counts\nfor *partly* if its p is below the level divided by the number of parts. "
         "A claim without chance (an\nidentity, a count) has a dash: it holds or does not.\n\n"
-        "*Beyond chance* is corrected for the number of claims: of %lu tests, at most %g %% of "
+        "*Beyond chance* is corrected for the number of claims: of %zu tests, at most %g %% of "
         "those that are\nsignificant are so by chance (Benjamini and Hochberg 1995; *q* is the "
-        "share at which a test still\nis). That leaves p at most %.3g, and changes %lu %s. "
+        "share at which a test still\nis). That leaves p at most %.3g, and changes %zu %s. "
         "It holds for tests that are independent\nor that go together, as those of one run do; "
-        "under any dependence (Benjamini and Yekutieli 2001)\n%lu of them would not be "
+        "under any dependence (Benjamini and Yekutieli 2001)\n%zu of them would not be "
         "significant. With few seeds an interval needs differences near to normal.\n\n",
-        (unsigned long)c->tests, 100 * STATS_LEVEL, c->level, (unsigned long)c->changed,
-        c->changed == 1 ? "verdict" : "verdicts", (unsigned long)c->doubtful);
+        c->tests, 100 * STATS_LEVEL, c->level, c->changed, c->changed == 1 ? "verdict" : "verdicts",
+        c->doubtful);
     fprintf(
         p,
         "Criteria were written before the runs, but for some: a few were made stricter or added\n"
@@ -332,8 +322,8 @@ static void put_numbers(FILE *p, const claim *c)
         fprintf(p, c->found.n ? "| 1 | – | – | – " : "| – | – | – | – ");
         return;
     }
-    fprintf(p, "| %lu | %+.3g [%.3g, %.3g] ", (unsigned long)c->found.n, c->found.mean,
-            c->number[LOW], c->number[HIGH]);
+    fprintf(p, "| %zu | %+.3g [%.3g, %.3g] ", c->found.n, c->found.mean, c->number[LOW],
+            c->number[HIGH]);
     fprintf(p, fabs(effect) < 1000 ? "| %+.2g " : "| %+.0e ", effect);
     fprintf(p, c->q < 0.001 ? "| < 0.001 " : isnan(c->q) ? "| – " : "| %.2g ", c->q);
 }

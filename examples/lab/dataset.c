@@ -244,26 +244,10 @@ void dataset_free(dataset *d)
 
 /* ---------------------------------------------------------------- pixels as numbers */
 
-static double ds_encode(int x, dataset_encoding e)
+double dataset_value(int pixel, dataset_encoding e)
 {
-    double value = x / 255.0;
+    const double value = pixel / 255.0;
     if (e == DATASET_STD) return (value - 0.1307) / 0.3081;
     if (e == DATASET_BIN) return value > 0.5 ? 1 : 0;
     return value;
-}
-
-void dataset_to_float(float *out, const unsigned char *pixels, size_t n, dataset_encoding e)
-{
-    float table[256];
-    size_t i;
-    for (i = 0; i < 256; i++) table[i] = (float)ds_encode((int)i, e);
-    for (i = 0; i < n; i++) out[i] = table[pixels[i]];
-}
-
-void dataset_to_double(double *out, const unsigned char *pixels, size_t n, dataset_encoding e)
-{
-    double table[256];
-    size_t i;
-    for (i = 0; i < 256; i++) table[i] = ds_encode((int)i, e);
-    for (i = 0; i < n; i++) out[i] = table[pixels[i]];
 }

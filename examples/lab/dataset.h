@@ -20,13 +20,12 @@ Use
     {
         dataset d;
         char err[DATASET_ERR_MAX];
-        float x[DATASET_PIXELS];
         if (dataset_load(&d, argc > 1 ? argv[1] : NULL, 1, 0, 0, err)) {
             fprintf(stderr, "%s\n", err);
             return 1;
         }
-        printf("%s, %lu for training\n", d.name, (unsigned long)d.train_n);
-        dataset_to_float(x, d.train_images, DATASET_PIXELS, DATASET_RAW01);
+        printf("%s, %lu for training, a pixel of the first: %g\n", d.name,
+               (unsigned long)d.train_n, dataset_value(d.train_images[400], DATASET_RAW01));
         dataset_free(&d);
         return 0;
     }
@@ -88,16 +87,7 @@ typedef enum dataset_encoding {
     DATASET_BIN  /* 1 if x/255 > 0.5, else 0 */
 } dataset_encoding;
 
-/* Writes the encoded value of pixels [n] to out [n]. Float results are rounded from double ones. */
-void dataset_to_float(float *out, const unsigned char *pixels, size_t n, dataset_encoding e);
-void dataset_to_double(double *out, const unsigned char *pixels, size_t n, dataset_encoding e);
-
-/* The one of the two that suits nrm_real, which NRM_DOUBLE makes double. */
-#ifdef NRM_DOUBLE
-#define dataset_to_real dataset_to_double
-#else
-#define dataset_to_real dataset_to_float
-#endif
+double dataset_value(int pixel, dataset_encoding e);
 
 /* Checks the content bytes [n] of a file in the IDX format: bytes 0 0, type of the elements (8:
    unsigned bytes), number of dimensions, 3 of `images` or 1 of labels; each dimension as a

@@ -9,6 +9,7 @@
 int training_set_make(training_set *set, const unsigned char *pixels, const unsigned char *labels,
                       size_t n, size_t features, dataset_encoding encoding)
 {
+    nrm_real value[256];
     size_t i;
     set->n = n;
     set->features = features;
@@ -18,7 +19,8 @@ int training_set_make(training_set *set, const unsigned char *pixels, const unsi
         training_set_free(set);
         return -1;
     }
-    dataset_to_real(set->x, pixels, n * features, encoding);
+    for (i = 0; i < 256; i++) value[i] = (nrm_real)dataset_value((int)i, encoding);
+    for (i = 0; i < n * features; i++) set->x[i] = value[pixels[i]];
     for (i = 0; i < n; i++) set->labels[i] = labels[i];
     return 0;
 }

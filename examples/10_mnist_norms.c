@@ -366,44 +366,38 @@ static void draw_ridges(lab_report *r, plot_panel *p, const lab_panel *panel)
 }
 
 /* clang-format off */
-static int draw(lab_report *r)
-{
+static const double tick[5] = {0.1, 0.2, 0.5, 1, 2};
+static const char *const tick_name[5] = {"0.1", "0.2", "0.5", "1", "2"};
 #define LOSS .y_scale = PLOT_LOG10, .y_range = {0.1, 2.5}, .y_ticks = tick, .y_names = tick_name, \
-    .y_count = 5, .x_range = {0, epochs}, .legend = PLOT_LEGEND_DIRECT
-#define ACCURACY .row = 1, .heading = "", .x = "epoch", .x_range = {0, epochs}, \
-    .y_range = {lowest, highest}, .legend = PLOT_LEGEND_DIRECT
+    .y_count = 5, .x_range = {0, EPOCHS}, .legend = PLOT_LEGEND_DIRECT
+#define ACCURACY .row = 1, .heading = "", .x = "epoch", .x_range = {0, EPOCHS}, \
+    .y_range = {80, 98}, .legend = PLOT_LEGEND_DIRECT
 #define GAMMA_ONE(series) {{NONE, series}, {4, series, "batch norm"}, {5, series, "layer norm"}, \
     {6, series, "noisy batch norm"}}
 #define UNITS .x = "input of ReLU", .x_range = {HIST_LO, HIST_HI}
-    static const double tick[5] = {0.1, 0.2, 0.5, 1, 2};
-    static const char *const tick_name[5] = {"0.1", "0.2", "0.5", "1", "2"};
-    static const lab_page pages[2] = {
-        {"At a rate of 0.01 every norm helps, and the first γ matters more than which norm", NULL,
-         1280},
-        {"Batch norm keeps the inputs of a ReLU around 0", "activations", 800,
-         .settings = "The first hidden layer on 1000 test images, γ from U(0,1)", .seeds = 1}};
-    const double epochs = lab_quick(r) ? QUICK_EPOCHS : EPOCHS, lowest = lab_quick(r) ? 0 : 80;
-    const double highest = lab_quick(r) ? 0 : 98;
-    const lab_panel curves[] = {
-        {.axes = {.heading = "γ from U(0,1), as in the source", .y = "training loss (nats)", LOSS},
-         .line = {{NONE, "window_loss", .to = MAIN_ARMS - 1}}, .draw = draw_logged},
-        {.axes = {.col = 1, .heading = "γ = 1 at the start", LOSS},
-         .line = GAMMA_ONE("window_loss")},
-        {.axes = {.y = "test accuracy (%)", ACCURACY},
-         .line = {{NONE, "accuracy", .to = MAIN_ARMS - 1}}},
-        {.axes = {.col = 1, ACCURACY}, .line = GAMMA_ONE("accuracy")}};
-    static const lab_panel activations[] = {
-        {.axes = {.heading = "all 64 units after training", .y = "density",
-                  .legend = PLOT_LEGEND_NONE, UNITS},
-         .draw = draw_overlay,
-         .mark = {{LAB_NOTE, 0.8, 0.8, "batch norm", PLOT_LEFT, PLOT_BLUE},
-                  {LAB_NOTE, 2, 0.35, "no norm", PLOT_LEFT, PLOT_VERMILLION}}},
-        {.axes = {.col = 1, .heading = "no norm, over the epochs", UNITS}, .draw = draw_ridges},
-        {.axes = {.col = 2, .heading = "batch norm, over the epochs", UNITS}, .draw = draw_ridges,
-         .arm = BATCH_UNIFORM}};
-    return lab_draw(r, &pages[0], curves, LAB_COUNT(curves)) ||
-           lab_draw(r, &pages[1], activations, LAB_COUNT(activations));
-}
+static const lab_panel curves[] = {
+    {.axes = {.heading = "γ from U(0,1), as in the source", .y = "training loss (nats)", LOSS},
+     .line = {{NONE, "window_loss", .to = MAIN_ARMS - 1}}, .draw = draw_logged},
+    {.axes = {.col = 1, .heading = "γ = 1 at the start", LOSS}, .line = GAMMA_ONE("window_loss")},
+    {.axes = {.y = "test accuracy (%)", ACCURACY}, .full = 1,
+     .line = {{NONE, "accuracy", .to = MAIN_ARMS - 1}}},
+    {.axes = {.col = 1, ACCURACY}, .full = 1, .line = GAMMA_ONE("accuracy")}};
+
+static const lab_panel activations[] = {
+    {.axes = {.heading = "all 64 units after training", .y = "density",
+              .legend = PLOT_LEGEND_NONE, UNITS},
+     .draw = draw_overlay,
+     .mark = {{LAB_NOTE, 0.8, 0.8, "batch norm", PLOT_LEFT, PLOT_BLUE},
+              {LAB_NOTE, 2, 0.35, "no norm", PLOT_LEFT, PLOT_VERMILLION}}},
+    {.axes = {.col = 1, .heading = "no norm, over the epochs", UNITS}, .draw = draw_ridges},
+    {.axes = {.col = 2, .heading = "batch norm, over the epochs", UNITS}, .draw = draw_ridges,
+     .arm = BATCH_UNIFORM}};
+
+static const lab_page pages[2] = {
+    {"At a rate of 0.01 every norm helps, and the first γ matters more than which norm",
+     .height = 1280},
+    {"Batch norm keeps the inputs of a ReLU around 0", "activations", 800,
+     .settings = "The first hidden layer on 1000 test images, γ from U(0,1)", .seeds = 1}};
 /* clang-format on */
 
 /* The rows of the page's table. */
@@ -421,7 +415,8 @@ static int report(lab_report *r)
     check(r);
     lab_judge(r);
     print_results(r);
-    return draw(r);
+    return lab_draw(r, &pages[0], curves, LAB_COUNT(curves)) ||
+           lab_draw(r, &pages[1], activations, LAB_COUNT(activations));
 }
 
 LAB_PROGRAM("10_mnist_norms", "Batch, layer and noisy batch norm against none, on MNIST",

@@ -103,8 +103,11 @@ static void pagei_bars(lab_report *r, plot_panel *p, const lab_panel *panel, con
 
 plot_panel *lab_draw_panel(lab_report *r, plot_figure *f, const lab_panel *panel)
 {
-    plot_panel *p = plot_place_axes(f, panel->axes);
+    plot_axes axes = panel->axes;
+    plot_panel *p;
     size_t i;
+    if (panel->full && lab_quick(r)) axes.y_range[0] = axes.y_range[1] = 0;
+    p = plot_place_axes(f, axes);
     for (i = 0; i < LAB_COUNT(panel->under) && panel->under[i].text; i++)
         pagei_mark(p, &panel->under[i]);
     for (i = 0; i < LAB_COUNT(panel->line) && panel->line[i].series; i++) {

@@ -29,7 +29,7 @@ static double relative(double a, double b, double size)
     return size > 0 ? fabs(a - b) / size : 0;
 }
 
-/* ---- the network and its tail ---------------------------------------------------------------- */
+/* ---- the network ----------------------------------------------------------------------------- */
 
 static nrm_mlp_spec network(trainer *t)
 {
@@ -40,54 +40,51 @@ static nrm_mlp_spec network(trainer *t)
     return spec;
 }
 
-/* The network from the pre-activations x of layer LAYER on, as a network of its own: its first
-   layer multiplies by 1, and may then normalize. Probes see the gradients at x and its output. */
-typedef struct tail {
-    nrm_mlp *net;
-    void *block;
-    double dx[M * WIDTH], dy[M * WIDTH];
-} tail;
-
-static void tail_probe(void *context, const nrm_mlp_event *event)
+/* The last batch of the training images. */
+static const int *last_labels(void)
 {
-    tail *t = (tail *)context;
-    const size_t bytes = event->rows * event->cols * sizeof(double);
-    if (event->layer != 0 || !event->gradient) return;
-    if (event->place == NRM_AT_LINEAR) memcpy(t->dx, event->data, bytes);
-    if (event->place == NRM_AT_NORM) memcpy(t->dy, event->data, bytes);
+    return train_set.labels + train_set.n - M;
 }
 
-static int tail_make(tail *t, const nrm_mlp *net, int norm)
+static void last_batch(nrm_mlp *net)
 {
-    nrm_mlp_layer layer[HIDDEN + 1];
-    nrm_mlp_spec spec = net->spec;
-    const nrm_real *rest = net->state[LAYER + 1].W; /* parameters lie layer by layer */
-    const size_t layers = net->spec.layers - LAYER;
-    size_t i, l;
-    for (l = 0; l < layers; l++) layer[l] = net->state[LAYER + l].shape;
-    layer[0].norm = norm;
-    layer[0].bias = 0;
-    spec.inputs = WIDTH;
-    spec.layers = layers;
-    spec.layer = layer;
-    t->net = training_net(&spec, &t->block);
-    if (!t->net) return -1;
-    memset(t->net->state[0].W, 0, WIDTH * WIDTH * sizeof(double));
-    for (i = 0; i < WIDTH; i++) t->net->state[0].W[i * WIDTH + i] = 1;
-    memcpy(t->net->state[1].W, rest, (size_t)(net->params + net->n_params - rest) * sizeof *rest);
-    t->net->probe = tail_probe;
-    t->net->probe_context = t;
-    return 0;
+    (void)nrm_mlp_gradient(net, NULL, train_set.x + (train_set.n - M) * INPUTS, last_labels(), M,
+                           NRM_TRAIN);
+}
+
+/* Of the last batch: the loss if y [M][WIDTH] goes into the activation of layer LAYER, and its
+   gradient by y. */
+static double rest_gradient(nrm_mlp *net, const double *y, double *dy)
+{
+    const size_t top = net->spec.layers - 1, units = M * (size_t)WIDTH;
+    double loss = (double)NAN, *d = net->work[0], *below = net->work[1];
+    size_t l;
+    for (l = LAYER; l < top; l++) {
+        const nrm_mlp_state *s = &net->state[l], *next = s + 1;
+        (void)nrm_activation_forward(s->act_out, y, s->shape.activation, units);
+        (void)nrm_linear_forward(next->linear_out, s->act_out, next->W, next->b, M, WIDTH,
+                                 next->shape.width);
+        y = next->linear_out;
+    }
+    (void)nrm_cross_entropy_forward(&loss, net->prob, y, last_labels(), M, CLASSES);
+    (void)nrm_cross_entropy_backward(d, net->prob, last_labels(), M, CLASSES);
+    while (l-- > LAYER) {
+        const nrm_mlp_state *s = &net->state[l], *next = s + 1;
+        (void)nrm_linear_backward(below, NULL, NULL, d, NULL, next->W, M, WIDTH, next->shape.width);
+        (void)nrm_activation_backward(d, below, s->act_out, s->shape.activation, units);
+    }
+    memcpy(dy, d, units * sizeof *dy);
+    return loss;
 }
 
 /* ---- theorems -------------------------------------------------------------------------------- */
 
 typedef struct layer_view { /* all about layer LAYER on one batch */
-    double *x;              /* [M][WIDTH] its pre-activations     */
-    const double *in;       /* [M][WIDTH] its inputs              */
-    const int *labels;
-    double dx[M * WIDTH], dy[M * WIDTH]; /* gradients before and behind the norm          */
-    tail plain, normed;                  /* normed has γ = σ and β = μ: what each unit is */
+    nrm_mlp *net;
+    double *x;                                                  /* [M][WIDTH] its pre-activations */
+    const double *in;                                           /* [M][WIDTH] its inputs          */
+    double gamma[WIDTH], beta[WIDTH], mean[WIDTH], rstd[WIDTH]; /* of batch norm behind it */
+    double y[M * WIDTH], dx[M * WIDTH], dy[M * WIDTH]; /* its output; gradients before, behind */
 } layer_view;
 
 /* Column j of an [M][WIDTH] matrix. */
@@ -97,21 +94,29 @@ static void column(double *out, const double *a, size_t j)
     for (i = 0; i < M; i++) out[i] = a[i * WIDTH + j];
 }
 
-static void tail_gradient(tail *t, const layer_view *v, double *loss)
+/* The loss, and its gradients dx at x and dy behind batch norm, or at x too if there is none. */
+static double gradients(layer_view *v, int normed, double *dx, double *dy)
 {
-    (void)nrm_mlp_gradient(t->net, loss, v->x, v->labels, M, NRM_TRAIN);
+    double loss;
+    if (normed)
+        (void)nrm_batchnorm_forward(v->y, v->mean, v->rstd, NULL, v->x, v->gamma, v->beta,
+                                    NRM_TRAIN, NO_EPSILON, M, WIDTH, 1);
+    loss = rest_gradient(v->net, normed ? v->y : v->x, dy);
+    if (normed)
+        (void)nrm_batchnorm_backward(dx, NULL, NULL, dy, v->x, v->mean, v->rstd, v->gamma,
+                                     NRM_TRAIN, M, WIDTH, 1);
+    else
+        memcpy(dx, dy, sizeof v->dx);
+    return loss;
 }
 
-/* γ and β that undo the norm on this batch (SM.32), from the statistics that it has saved. */
+/* γ and β that undo the norm on this batch (SM.32). */
 static void undo_norm(layer_view *v)
 {
-    nrm_mlp_state *s = &v->normed.net->state[0];
     size_t j;
-    tail_gradient(&v->normed, v, NULL);
-    for (j = 0; j < WIDTH; j++) {
-        s->gamma[j] = 1 / s->rstd[j];
-        s->beta[j] = s->mean[j];
-    }
+    (void)nrm_batchnorm_forward(v->y, v->beta, v->rstd, NULL, v->x, NULL, NULL, NRM_TRAIN,
+                                NO_EPSILON, M, WIDTH, 1);
+    for (j = 0; j < WIDTH; j++) v->gamma[j] = 1 / v->rstd[j];
 }
 
 typedef struct unit { /* one unit: vectors over the batch, gradient's parts */
@@ -121,14 +126,13 @@ typedef struct unit { /* one unit: vectors over the batch, gradient's parts */
 
 static unit unit_of(const layer_view *v, size_t j)
 {
-    const nrm_mlp_state *s = &v->normed.net->state[0];
     unit u;
     size_t i;
     column(u.dx, v->dx, j);
     column(u.dy, v->dy, j);
     column(u.x_hat, v->x, j);
-    for (i = 0; i < M; i++) u.x_hat[i] = (u.x_hat[i] - s->beta[j]) / s->gamma[j];
-    u.sd = s->gamma[j];
+    for (i = 0; i < M; i++) u.x_hat[i] = (u.x_hat[i] - v->beta[j]) / v->gamma[j];
+    u.sd = v->gamma[j];
     u.dx2 = dot(u.dx, u.dx, M);
     u.dy2 = dot(u.dy, u.dy, M);
     u.dy_xhat = dot(u.dy, u.x_hat, M);
@@ -138,18 +142,18 @@ static unit unit_of(const layer_view *v, size_t j)
 
 /* Σ d·(∂²L/∂x∂x)·d for a direction d of unit j, by the difference of two gradients. The step is so
    short that practically no ReLU changes sides. Leaves x as it was. */
-static double curvature(tail *t, layer_view *v, size_t j, const double *d, double sd)
+static double curvature(layer_view *v, int normed, size_t j, const double *d, double sd)
 {
-    double most = 0, kept[M], along[2], h;
+    static double dx[M * WIDTH], dy[M * WIDTH];
+    double most = 0, kept[M], g[M], along[2], h;
     size_t i, side;
     for (i = 0; i < M; i++) most = fmax(most, fabs(d[i]));
     h = 1e-7 * sd / most;
     column(kept, v->x, j);
     for (side = 0; side < 2; side++) {
-        double g[M];
         for (i = 0; i < M; i++) v->x[i * WIDTH + j] = kept[i] + (side ? -h : h) * d[i];
-        tail_gradient(t, v, NULL);
-        column(g, t->dx, j);
+        (void)gradients(v, normed, dx, dy);
+        column(g, dx, j);
         along[side] = dot(g, d, M);
     }
     for (i = 0; i < M; i++) v->x[i * WIDTH + j] = kept[i];
@@ -194,12 +198,13 @@ static void orthonormal(double U[3][M], const unit *u)
 }
 
 /* The largest differences over units; how many units there are, and obey theorem 4.4 as printed,
-   with its g² read as g, and as g². */
-enum { OF_41, OF_42, OF_44, UNITS, PRINTED, SQUARE, EXACTNESS };
-static const char *const exactness_name[EXACTNESS] = {"error41", "error42", "error44",
-                                                      "units",   "printed", "printed2"};
+   with its g² read as g, and as g²; the shares with the sign that theorem 4.2 asks for, and with
+   less curvature. */
+enum { OF_41, OF_42, OF_44, UNITS, PRINTED, SQUARE, ALIKE, LOWER, FOUND };
+static const char *const found_name[FOUND] = {"error41", "error42",  "error44", "units",
+                                              "printed", "printed2", "alike",   "lower"};
 
-static void check_44(const unit *u, double lambda, double e[EXACTNESS])
+static void check_44(const unit *u, double lambda, double e[FOUND])
 {
     const double l2 = lambda * lambda, mean = u->dy_sum / M;
     double U[3][M], with = 0, without = 0, rest;
@@ -230,26 +235,31 @@ static void weights_feel(const layer_view *v, const unit *u, double *keep, doubl
     *of_mean = training_squares(mean, WIDTH) / training_squares(without, WIDTH);
 }
 
-/* Everything that is recorded of one unit; `when` goes into the names of the series. */
-static void record_unit(lab_run *r, layer_view *v, size_t j, const unit *u, double lambda,
-                        char when, double e[EXACTNESS])
+/* Of one unit: |dx|² / |dy|² and the parts that are missing; the curvature with batch norm over
+   that without; what the weights feel. */
+enum { KEEP, MEAN_PART, X_PART, CURVE, WEIGHTS, DRAWN, WEIGHTS_MEAN = DRAWN, PARTS };
+static const char *const part_name[PARTS] = {"keep",  "mean_part", "x_part",
+                                             "curve", "weights",   "weights_mean"};
+
+static void measure_unit(layer_view *v, size_t j, const unit *u, double lambda, double part[PARTS],
+                         double e[FOUND])
 {
-    static const char *const name[7] = {"keep",        "mean_part", "x_part",      "curve",
-                                        "curve_plain", "weights",   "weights_mean"};
-    const double mean_part = u->dy_sum * u->dy_sum / M / u->dy2;
-    const double x_part = u->dy_xhat * u->dy_xhat / M / u->dy2;
-    const double with = curvature(&v->normed, v, j, u->dx, u->sd);
-    const double form = curvature(&v->plain, v, j, u->dx, u->sd);
-    const double without = curvature(&v->plain, v, j, u->dy, u->sd);
+    const double with = curvature(v, 1, j, u->dx, u->sd);
+    const double form = curvature(v, 0, j, u->dx, u->sd);
+    const double without = curvature(v, 0, j, u->dy, u->sd);
     const double second = u->dy_xhat / M / u->sd * u->dx2;
-    double value[7] = {u->dx2 / u->dy2, mean_part, x_part, with / u->dx2, without / u->dy2};
-    size_t i;
-    weights_feel(v, u, &value[5], &value[6]);
-    for (i = 0; i < 7; i++) lab_record_as(r, (double)j, value[i], "%s_%c", name[i], when);
-    e[OF_41] = fmax(e[OF_41], relative(u->dx2, u->dy2 * (1 - mean_part - x_part), u->dy2));
+    part[KEEP] = u->dx2 / u->dy2;
+    part[MEAN_PART] = u->dy_sum * u->dy_sum / M / u->dy2;
+    part[X_PART] = u->dy_xhat * u->dy_xhat / M / u->dy2;
+    part[CURVE] = with / u->dx2 / (without / u->dy2);
+    weights_feel(v, u, &part[WEIGHTS], &part[WEIGHTS_MEAN]);
+    e[OF_41] =
+        fmax(e[OF_41], relative(u->dx2, u->dy2 * (1 - part[MEAN_PART] - part[X_PART]), u->dy2));
     e[OF_42] = fmax(e[OF_42], relative(with, form - second, fabs(form) + fabs(second)));
-    e[UNITS]++;
     check_44(u, lambda, e);
+    e[UNITS]++;
+    e[ALIKE] += u->dy_xhat > 0;
+    e[LOWER] += with / u->dx2 < without / u->dy2;
 }
 
 /* Lemma 4.5 for two vectors; the relative distance of its two sides. */
@@ -283,7 +293,8 @@ static void record_lemma(lab_run *r)
 /* Lemma 4.5 for the layer's own weights: from the start to where training has led. */
 static void record_distance(lab_run *r, const nrm_mlp *net, const double *start)
 {
-    size_t i, j;
+    double gains[WIDTH];
+    size_t i, j, n = 0;
     for (j = 0; j < WIDTH; j++) {
         double a[WIDTH], b[WIDTH], gain;
         for (i = 0; i < WIDTH; i++) {
@@ -293,52 +304,48 @@ static void record_distance(lab_run *r, const nrm_mlp *net, const double *start)
         if (dot(a, b, WIDTH) <= 0) continue;
         (void)lemma_45(a, b, &gain);
         if (isnan(gain)) continue; /* the unit has not moved */
-        lab_record(r, "nearer", (double)j, gain);
+        lab_record(r, "nearer_b", (double)j, gain);
+        gains[n++] = gain;
     }
+    lab_record(r, "median_nearer", 1, stats_median(gains, n));
 }
 
-/* The gradient on a batch of its own: the last. */
-static void last_batch(nrm_mlp *net)
-{
-    const size_t at = train_set.n - M;
-    (void)nrm_mlp_gradient(net, NULL, train_set.x + at * INPUTS, train_set.labels + at, M,
-                           NRM_TRAIN);
-}
-
-static int record_theorems(lab_run *r, nrm_mlp *net, char when)
+/* The theorems at the start ('a', x = 0) or after training ('b', x = 1). */
+static void record_theorems(lab_run *r, nrm_mlp *net, char when)
 {
     static layer_view view;
     layer_view *v = &view;
     const double trained = when == 'b';
-    double loss = 0, plain = 0, off, lambda, alike = 0;
-    double e[EXACTNESS] = {0};
-    size_t i, j;
+    double parts[PARTS][WIDTH], e[FOUND] = {0}, plain, loss, off, lambda;
+    size_t i, j, n = 0;
     last_batch(net);
+    v->net = net;
     v->x = net->state[LAYER].linear_out;
     v->in = net->state[LAYER - 1].out;
-    v->labels = train_set.labels + train_set.n - M;
-    if (tail_make(&v->plain, net, NRM_NO_NORM) || tail_make(&v->normed, net, NRM_BATCH_NORM))
-        return -1;
     undo_norm(v);
-    tail_gradient(&v->plain, v, &plain);
-    tail_gradient(&v->normed, v, &loss);
-    memcpy(v->dx, v->normed.dx, sizeof v->dx);
-    memcpy(v->dy, v->normed.dy, sizeof v->dy);
-    off = training_farthest(v->normed.net->state[0].norm_out, v->x, M * (size_t)WIDTH) /
+    plain = gradients(v, 0, v->dx, v->dy);
+    loss = gradients(v, 1, v->dx, v->dy);
+    off = training_farthest(v->y, v->x, M * (size_t)WIDTH) /
           training_farthest(v->x, NULL, M * (size_t)WIDTH);
     lab_record(r, "error43", trained, stats_larger(off, fabs(loss - plain) / plain));
     lambda = largest_singular(v->in);
     for (j = 0; j < WIDTH; j++) {
         const unit u = unit_of(v, j);
+        double part[PARTS];
         if (!(u.dy2 > 0)) continue; /* a unit that no example of the batch passes through */
-        record_unit(r, v, j, &u, lambda, when, e);
-        alike += u.dy_xhat > 0;
+        measure_unit(v, j, &u, lambda, part, e);
+        for (i = 0; i < DRAWN; i++)
+            lab_record_as(r, (double)j, part[i], "%s_%c", part_name[i], when);
+        for (i = 0; i < PARTS; i++) parts[i][n] = part[i];
+        n++;
     }
-    for (i = 0; i < EXACTNESS; i++) lab_record(r, exactness_name[i], trained, e[i]);
-    lab_record(r, "alike", trained, alike / e[UNITS]); /* the sign theorem 4.2 asks for */
-    free(v->plain.block);
-    free(v->normed.block);
-    return 0;
+    e[ALIKE] /= e[UNITS];
+    e[LOWER] /= e[UNITS];
+    for (i = 0; i < FOUND; i++) lab_record(r, found_name[i], trained, e[i]);
+    for (i = 0; i < PARTS; i++)
+        lab_record_as(r, trained, stats_median(parts[i], n), "median_%s", part_name[i]);
+    lab_record(r, "taken", trained, 1 - stats_median(parts[KEEP], n));
+    lab_record(r, "weights_taken", trained, 1 - stats_median(parts[WEIGHTS], n));
 }
 
 /* ---- training -------------------------------------------------------------------------------- */
@@ -349,7 +356,8 @@ static int begin_none(trainer *t)
 {
     memcpy(start_weights, t->net->state[LAYER].W, sizeof start_weights);
     record_lemma(t->run);
-    return record_theorems(t->run, t->net, 'a');
+    record_theorems(t->run, t->net, 'a');
+    return 0;
 }
 
 static int end_none(trainer *t)
@@ -357,8 +365,11 @@ static int end_none(trainer *t)
     if (t->step < t->plan->steps) return -1;
     record_distance(t->run, t->net, start_weights);
     lab_record(t->run, "accuracy", 0, trainer_accuracy(t, &test_set, NULL));
-    return record_theorems(t->run, t->net, 'b');
+    record_theorems(t->run, t->net, 'b');
+    return 0;
 }
+
+static double grown[HIDDEN]; /* |w|² as the start and the gradients make it, mean over units */
 
 /* Of each hidden layer: mean over its units of |w|², and of η/|w|². */
 static void record_lengths(lab_run *r, const nrm_mlp *net, size_t step)
@@ -373,12 +384,10 @@ static void record_lengths(lab_run *r, const nrm_mlp *net, size_t step)
             length += w2 / WIDTH;
             rate += RATE / w2 / WIDTH;
         }
-        lab_record_as(r, (double)step, length, "length%u", (unsigned)l + 1);
-        lab_record_as(r, (double)step, rate, "rate%u", (unsigned)l + 1);
+        lab_record_as(r, (double)step, length, "length%zu", l + 1);
+        lab_record_as(r, (double)step, rate, "rate%zu", l + 1);
     }
 }
-
-static double grown[HIDDEN]; /* |w|² as the start and the gradients make it, mean over units */
 
 static int begin_batch(trainer *t)
 {
@@ -415,7 +424,6 @@ static int end_batch(trainer *t)
     }
     lab_record(t->run, "sum_off", 0, off);
     lab_record(t->run, "cosine", 0, cosine);
-    lab_record(t->run, "accuracy", 0, trainer_accuracy(t, &test_set, NULL));
     return 0;
 }
 
@@ -444,7 +452,8 @@ static void times_S(double *out, const double *X, const double *w)
     }
 }
 
-/* Batch norm of Xw against X times the other weights; if wanted, also the gradients by w. */
+/* Batch norm of Xw against X times the other weights: how far apart the outputs are, and the
+   gradients by w. */
 static double compare_weights(const double *X, const double *w, double gamma, const double *dy,
                               double *gradient)
 {
@@ -457,7 +466,6 @@ static double compare_weights(const double *X, const double *w, double gamma, co
     times_S(Sw, X, w);
     size = sqrt(dot(w, Sw, COLS));
     for (i = 0; i < ROWS; i++) off = fmax(off, fabs(y[i] - gamma * z[i] / size));
-    if (!gradient) return off;
     (void)nrm_batchnorm_backward(dz, NULL, NULL, dy, z, &mean, &rstd, &gamma, NRM_TRAIN, ROWS, 1,
                                  1);
     (void)nrm_linear_backward(NULL, chained, NULL, dz, X, NULL, ROWS, COLS, 1);
@@ -480,7 +488,7 @@ static void record_other_weights(lab_run *r)
     for (i = 0; i < ROWS * COLS; i++) X[i] = 1 + draw_normal(&rng);
     for (i = 0; i < COLS; i++) w[i] = draw_normal(&rng);
     for (i = 0; i < ROWS; i++) dy[i] = draw_normal(&rng);
-    uncentred = compare_weights(X, w, gamma, dy, NULL);
+    uncentred = compare_weights(X, w, gamma, dy, &gradient);
     center(X);
     centred = compare_weights(X, w, gamma, dy, &gradient);
     (void)nrm_weightnorm_forward(W, &norm, w, &gamma, COLS, 1);
@@ -565,7 +573,8 @@ static double toy_weights(double *out, const toy *t, const double *w, const doub
    f(γ·w/|w|_S) in γ and w. The largest eigenvalue of S is 1. */
 static void toy_step(const toy *t, int how, double *w, double *gamma)
 {
-    double Sw[DIM], g[DIM], size2, uw, rate;
+    const double kept = gamma ? *gamma : 0;
+    double Sw[DIM], g[DIM], used[DIM], size2, uw, rate, along;
     size_t i;
     toy_times(Sw, t, w);
     if (how == GD) {
@@ -582,16 +591,12 @@ static void toy_step(const toy *t, int how, double *w, double *gamma)
         return;
     }
     rate = how == BN_SMALL ? 0.1 : 1;
-    {
-        double hat[DIM], d[DIM], along, kept = *gamma;
-        for (i = 0; i < DIM; i++) hat[i] = kept * w[i] / sqrt(size2);
-        toy_times(d, t, hat);
-        for (i = 0; i < DIM; i++) d[i] -= t->u[i]; /* gradient by the weights that are used */
-        along = dot(d, w, DIM);
-        *gamma -= rate * along / sqrt(size2);
-        for (i = 0; i < DIM; i++)
-            w[i] -= rate * kept / sqrt(size2) * (d[i] - along * Sw[i] / size2);
-    }
+    for (i = 0; i < DIM; i++) used[i] = kept * w[i] / sqrt(size2);
+    toy_times(g, t, used);
+    for (i = 0; i < DIM; i++) g[i] -= t->u[i]; /* gradient by the weights that are used */
+    along = dot(g, w, DIM);
+    *gamma -= rate * along / sqrt(size2);
+    for (i = 0; i < DIM; i++) w[i] -= rate * kept / sqrt(size2) * (g[i] - along * Sw[i] / size2);
 }
 
 static int toy_recorded(size_t step)
@@ -672,69 +677,6 @@ static int run(lab_run *r)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-static lab_numbers medians(const lab_report *r, const char *series)
-{
-    lab_numbers a;
-    size_t s;
-    a.n = lab_seeds(r, NONE);
-    for (s = 0; s < a.n; s++) {
-        const lab_series v = lab_get(r, NONE, s, series);
-        double copy[WIDTH];
-        a.of[s] = (double)NAN;
-        if (v.n == 0 || v.n > WIDTH) continue;
-        memcpy(copy, v.y, v.n * sizeof *copy);
-        a.of[s] = stats_median(copy, v.n);
-    }
-    return a;
-}
-
-static lab_numbers percent_taken(const lab_report *r, const char *series)
-{
-    return lab_plus(lab_times(medians(r, series), -100), 100);
-}
-
-static void judge_large_terms(lab_report *r, const lab_claim *c)
-{
-    lab_verdict(r, c, lab_below(medians(r, "keep_b"), 0.9),
-                lab_format(r, "median unit; of the gradient of the weights %.0f %% are taken",
-                           lab_average(percent_taken(r, "weights_b"))),
-                "%s %% taken after training, %s %% before",
-                lab_pm(r, percent_taken(r, "keep_b"), 0), lab_pm(r, percent_taken(r, "keep_a"), 0));
-}
-
-/* The share of a seed's units that are less curved with batch norm. */
-static lab_numbers less_curved(lab_report *r, char when)
-{
-    lab_numbers share;
-    size_t i, s;
-    share.n = lab_seeds(r, NONE);
-    for (s = 0; s < share.n; s++) {
-        const lab_series a = lab_get(r, NONE, s, lab_format(r, "curve_%c", when));
-        const lab_series b = lab_get(r, NONE, s, lab_format(r, "curve_plain_%c", when));
-        size_t less = 0;
-        for (i = 0; i < a.n && i < b.n; i++) less += a.y[i] < b.y[i];
-        share.of[s] = a.n ? (double)less / (double)a.n : (double)NAN;
-    }
-    return share;
-}
-
-static void judge_less_curved(lab_report *r, const lab_claim *c)
-{
-    const lab_numbers after = less_curved(r, 'b'), before = less_curved(r, 'a');
-    lab_verdict(
-        r, c, lab_above(after, 0.5),
-        lab_format(r, "⟨dy·x̂⟩ > 0 in %.0f %% of the units", 100 * lab_mean(r, NONE, "alike", 1)),
-        "lower in %s %% of the units after training, %s %% before",
-        lab_pm(r, lab_times(after, 100), 0), lab_pm(r, lab_times(before, 100), 0));
-}
-
-static void judge_undone(lab_report *r, const lab_claim *c)
-{
-    const double off = lab_largest(r, NONE, "error43"), kept = lab_average(medians(r, "keep_b"));
-    lab_verdict(r, c, stats_holds(off < 1e-12 && kept < 1 - 1e-6), "",
-                "outputs and loss to %.1e; %.1f %% of the squared gradient left", off, 100 * kept);
-}
-
 static double sum(lab_numbers a)
 {
     return lab_average(a) * (double)a.n;
@@ -748,30 +690,10 @@ static void judge_printed(lab_report *r, const lab_claim *c)
                 "broken in %.0f of %.0f units (g), in %.0f (g²)", n - first, n, n - second);
 }
 
-static void judge_nearer(lab_report *r, const lab_claim *c)
-{
-    const double off = lab_largest(r, NONE, "error45"), at = lab_average(medians(r, "nearer"));
-    lab_verdict(
-        r, c, stats_holds(off < 1e-12),
-        lab_format(r, "weights of layer 3: nearest point of the ray at %.2f of the distance", at),
-        "largest difference %.1e", off);
-}
-
-/* Steps at which something was so, of all conditions: a number for each seed. */
-static lab_numbers steps_that_were(const lab_report *r, const char *series)
-{
-    return lab_times(lab_mean_over(r, TOY, series, 0, condition[CONDITIONS - 1]), CONDITIONS);
-}
-
-static void judge_bound(lab_report *r, const lab_claim *c)
-{
-    const double all = sum(steps_that_were(r, "broken"));
-    lab_verdict(r, c, stats_holds(all < 0.5), "", "%.0f steps above the bound", all);
-}
-
 static void judge_ahead(lab_report *r, const lab_claim *c)
 {
-    const lab_numbers behind = steps_that_were(r, "behind");
+    const lab_numbers behind = /* steps, of all conditions */
+        lab_times(lab_mean_over(r, TOY, "behind", 0, condition[CONDITIONS - 1]), CONDITIONS);
     unsigned met = 0;
     size_t s;
     for (s = 0; s < behind.n; s++) met += behind.of[s] < 0.5;
@@ -782,21 +704,21 @@ static void judge_ahead(lab_report *r, const lab_claim *c)
         lab_mean(r, TOY, "end_gd", 1000));
 }
 
-/* A series of a layer of the network with batch norm, relative to its start. */
-static lab_numbers since_start(const lab_report *r, const char *series, double x)
+/* A series of layer l of the network with batch norm, relative to its start. */
+static lab_numbers since_start(lab_report *r, const char *series, size_t l, double x)
 {
-    return lab_calc(lab_all(r, BATCH, series, x), '/', lab_all(r, BATCH, series, 0));
+    const char *name = lab_format(r, "%s%zu", series, l);
+    return lab_calc(lab_all(r, BATCH, name, x), '/', lab_all(r, BATCH, name, 0));
 }
 
 static void judge_decay(lab_report *r, const lab_claim *c)
 {
-    lab_numbers highest = since_start(r, "rate1", LAB_LAST); /* of the six layers */
+    lab_numbers highest = since_start(r, "rate", 1, LAB_LAST); /* of the six layers */
     double least = lab_describe(highest).min;
     stats_finding found;
     size_t l, s;
-    for (l = 1; l < HIDDEN; l++) {
-        const lab_numbers ratio =
-            since_start(r, lab_format(r, "rate%u", (unsigned)l + 1), LAB_LAST);
+    for (l = 2; l <= HIDDEN; l++) {
+        const lab_numbers ratio = since_start(r, "rate", l, LAB_LAST);
         least = fmin(least, lab_describe(ratio).min);
         for (s = 0; s < ratio.n; s++) highest.of[s] = stats_larger(highest.of[s], ratio.of[s]);
     }
@@ -820,7 +742,11 @@ static const lab_claim claims[] = {
      "argued, no number", "trained network: more than 10 % of the squared length in the median "
      "unit (a random direction would lose 2/128 = 1.6 %), seed by seed",
      "trial run (1 seed, two epochs): 1 % after training, 2 % before", LAB_TRAINING, LAB_NEWS,
-     .judge = judge_large_terms},
+     LAB_PARTS({LAB_BELOW, NONE, .series = "median_keep", .at = 1, .limit = 0.9},
+               {.a = NONE, .series = "taken", .at = 1}, {.a = NONE, .series = "taken", .at = 0},
+               {.a = NONE, .series = "weights_taken", .at = 1}),
+     .say = "$2[100 0] % taken after training, $3[100 0] % before",
+     .remark = "median unit; of the gradient of the weights #4[100 %.0f] % are taken"},
     {"23c", "The curvature along the gradient is that of the plain layer less a known term",
      "Santurkar et al. 2018, theorem 4.2", "stated with ≤, proved",
      "exact: the two sides agree to 1e-4 of their terms in all units",
@@ -831,12 +757,18 @@ static const lab_claim claims[] = {
      "if two signs are right; said of networks in general", "trained network: curvature per "
      "squared length along the gradient lower with batch norm in more than half of the units, seed "
      "by seed", "trial run (1 seed, two epochs): lower in 56 % of the units, 52 % before training",
-     .judge = judge_less_curved},
+     LAB_PARTS({LAB_ABOVE, NONE, .series = "lower", .at = 1, .limit = 0.5},
+               {.a = NONE, .series = "lower", .at = 0}, {.a = NONE, .series = "alike", .at = 1}),
+     .say = "lower in $1[100 0] % of the units after training, $2[100 0] % before",
+     .remark = "⟨dy·x̂⟩ > 0 in #3[100 %.0f] % of the units"},
     {"23e", "With γ = σ and β = μ batch norm changes no output, yet it changes the gradient",
      "Santurkar et al. 2018, observation 4.3", "proved", "exact: outputs and loss equal to 1e-12, "
      "and in the median unit more than 1e-6 of the squared gradient lost, which rounding cannot do",
      "trial run (1 seed, two epochs): equal to 2e-16, 99 % left", LAB_IDENTITY, LAB_SETTING,
-     .judge = judge_undone},
+     LAB_PARTS({LAB_EXACT, NONE, .series = "error43", .limit = 1e-12},
+               {LAB_EXACT, NONE, .series = "median_keep", .at = 1, .to = 1, .limit = 1 - 1e-6},
+               {.a = NONE, .series = "median_keep", .at = 1}),
+     .decimals = 1, .say = "outputs and loss to $1; #3[100 %.1f] % of the squared gradient left"},
     {"23f", "Theorem 4.4 holds with the lost λ² and 1/m put back",
      "Santurkar et al. 2018, eq. 17 of the appendix", "proved",
      "exact: equality to 1e-9 in all units, for the worst X, λ that of the layer's inputs",
@@ -849,7 +781,11 @@ static const lab_claim claims[] = {
     {"23h", "If every multiple of W* is as good as W*, the nearest of them is nearer to the start "
      "by a known amount", "Santurkar et al. 2018, lemma 4.5", "proved",
      "exact: the two sides agree to 1e-12 for 100 random pairs of vectors",
-     "trial run (1 seed, two epochs): 2e-15", LAB_IDENTITY, LAB_SETTING, .judge = judge_nearer},
+     "trial run (1 seed, two epochs): 2e-15", LAB_IDENTITY, LAB_SETTING,
+     LAB_PARTS({LAB_EXACT, NONE, .series = "error45", .limit = 1e-12},
+               {.a = NONE, .series = "median_nearer", .at = 1}),
+     .decimals = 1, .say = "largest difference $1",
+     .remark = "weights of layer 3: nearest point of the ray at #2[%.2f] of the distance"},
     {"23i",
      "Batch norm is a layer with other weights, γ·w/√(w'Sw), and weight norm the same with S = 1",
      "a derivation of batch norm's backward pass, after Kohler et al. 2018",
@@ -873,7 +809,9 @@ static const lab_claim claims[] = {
     {"23l", "Least squares: GDNP converges at least as fast as its bound", "Kohler et al. 2018",
      "linear; in our form (1 - μ/L)^{2t}",
      "exact: the bound holds at every step, at condition 10, 100 and 1000, all seeds",
-     "trial runs: never violated", LAB_IDENTITY, LAB_SETTING, .judge = judge_bound},
+     "trial runs: never violated", LAB_IDENTITY, LAB_SETTING,
+     .test = LAB_EXACT, .a = TOY, .series = "broken", .limit = 0.5, .remark = "",
+     .say = "#1[%.0f] steps above the bound"},
     {"23m", "Least squares: GDNP is ahead of gradient descent with step 1/L at every step",
      "Kohler et al. 2018", "faster in theory", "smaller gap at every step as long as gradient "
      "descent has a relative gap above 1e-12, all conditions; decided seed by seed",
@@ -901,8 +839,6 @@ static const lab_claim claims[] = {
 /* ---- figures --------------------------------------------------------------------------------- */
 
 enum { BINS = 40, MOST_UNITS = WIDTH * LAB_SEEDS_MAX };
-static const plot_style first = {PLOT_GREY, .dash = PLOT_DASHED}, last = {PLOT_BLUE};
-
 /* All values of a series of units, of all seeds; returns how many. */
 static size_t gather(lab_report *r, const char *series, double out[MOST_UNITS])
 {
@@ -914,41 +850,23 @@ static size_t gather(lab_report *r, const char *series, double out[MOST_UNITS])
     return n;
 }
 
-/* What the panels of units show: panel->arm says which. */
-static const double units_range[4][2] = {{0.8, 1}, {0, 1.5}, {-1, 3}, {0.6, 1}};
-
-/* Density over all units of all seeds of a series, or of its ratio to another, in the range;
-   the legend says how many are outside. */
-static void draw_density(lab_report *r, plot_panel *p, const lab_panel *panel, const char *series,
-                         const char *over, const char *label, plot_style style)
-{
-    static double v[MOST_UNITS], w[MOST_UNITS];
-    const double *range = units_range[panel->arm];
-    double edges[BINS + 1], density[BINS];
-    const size_t n = gather(r, series, v);
-    size_t i, outside;
-    if (over) (void)gather(r, over, w); /* of the same units */
-    for (i = 0; over && i < n; i++) v[i] /= w[i];
-    for (i = 0; i <= BINS; i++) edges[i] = range[0] + (range[1] - range[0]) * (double)i / BINS;
-    outside = stats_histogram(v, n, edges, BINS, density);
-    if (outside)
-        label = lab_format(r, "%s (%.0f %% outside)", label, 100 * (double)outside / (double)n);
-    plot_hist(p, label, edges, density, BINS, style);
-}
-
-/* At the start and trained; panel->other: relative to the plain layer. */
+/* Density over all units of all seeds at the start and trained, in the panel's range; the legend
+   says how many are outside. */
 static void draw_units(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    int when;
-    for (when = 'a'; when <= 'b'; when++)
-        draw_density(r, p, panel, lab_format(r, "%s_%c", panel->series, when),
-                     panel->other ? lab_format(r, "%s_plain_%c", panel->series, when) : NULL,
-                     when == 'a' ? "start" : "trained", when == 'a' ? first : last);
-}
-
-static void draw_nearer(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    draw_density(r, p, panel, panel->series, NULL, "start to trained", last);
+    static const plot_style style[2] = {{PLOT_GREY, .dash = PLOT_DASHED}, {PLOT_BLUE}};
+    const double *range = panel->axes.x_range;
+    double v[MOST_UNITS], edges[BINS + 1], density[BINS];
+    size_t i, when;
+    for (i = 0; i <= BINS; i++) edges[i] = range[0] + (range[1] - range[0]) * (double)i / BINS;
+    for (when = 0; when < 2; when++) {
+        const char *label = when ? "trained" : "start";
+        const size_t n = gather(r, lab_format(r, "%s_%c", panel->series, when ? 'b' : 'a'), v);
+        const size_t outside = stats_histogram(v, n, edges, BINS, density);
+        if (outside)
+            label = lab_format(r, "%s (%.0f %% outside)", label, 100 * (double)outside / (double)n);
+        if (n) plot_hist(p, label, edges, density, BINS, style[when]);
+    }
 }
 
 static void draw_taken(lab_report *r, plot_panel *p, const lab_panel *panel)
@@ -966,64 +884,35 @@ static void draw_taken(lab_report *r, plot_panel *p, const lab_panel *panel)
     }
 }
 
-static void draw_table(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    static const struct {
-        const char *what;
-        size_t arm;
-        const char *series;
-    } row[8] = {{"theorem 4.1", NONE, "error41"},
-                {"theorem 4.2", NONE, "error42"},
-                {"observation 4.3", NONE, "error43"},
-                {"theorem 4.4, corrected", NONE, "error44"},
-                {"lemma 4.5", NONE, "error45"},
-                {"BN(Xw) and γ·Xw/√(w'Sw)", TOY, "centred"},
-                {"w at right angles to ∇_{w}L", BATCH, "cosine"},
-                {"|w|² and its growth", BATCH, "sum_off"}};
-    const char *cells[18] = {"the two sides of", "apart by"};
-    size_t i;
-    (void)panel;
-    for (i = 0; i < 8; i++) {
-        cells[2 * i + 2] = row[i].what;
-        cells[2 * i + 3] = lab_format(r, "%.0e", lab_largest(r, row[i].arm, row[i].series));
-    }
-    plot_table(p, cells, 9, 2, "lr");
-}
-
 /* A series of layers relative to its start: mean, lowest and highest seed. */
 static void draw_layers(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     enum { MOST = 100 };
     static lab_numbers ratio[MOST];
     size_t i, l;
-    for (l = 0; l < HIDDEN; l++) {
-        const char *name = lab_format(r, "%s%u", panel->series, (unsigned)l + 1);
-        const lab_series v = lab_get(r, BATCH, 0, name);
-        for (i = 0; i < v.n && i < MOST; i++) ratio[i] = since_start(r, name, v.x[i]);
-        lab_draw_numbers(p, lab_format(r, "layer %u", (unsigned)l + 1), v.x, ratio, i,
-                         plot_solid(lab_level(HIDDEN - 1 - l, HIDDEN)));
+    for (l = 1; l <= HIDDEN; l++) {
+        const lab_series v = lab_get(r, BATCH, 0, lab_format(r, "%s%zu", panel->series, l));
+        for (i = 0; i < v.n && i < MOST; i++) ratio[i] = since_start(r, panel->series, l, v.x[i]);
+        lab_draw_numbers(p, lab_format(r, "layer %zu", l), v.x, ratio, i,
+                         plot_solid(lab_level(HIDDEN - l, HIDDEN)));
     }
 }
 
 /* clang-format off */
-#define UNITS .y = "density of the units"
+#define OF_UNITS(down, right, title, name, lo, hi, what)                                           \
+    .axes = {.row = down, .col = right, .cols = down ? 3 : 2, .heading = title, .x = name,         \
+             .x_range = {lo, hi}, .y = "density of the units"},                                    \
+    .draw = draw_units, .series = what
 static const lab_panel theorems[] = {
-    {.axes = {.heading = "Left of the gradient, theorem 4.1", .x = "|dx|² / |dy|²",
-              UNITS}, .draw = draw_units, .series = "keep", .arm = 0,
+    {OF_UNITS(0, 0, "Left of the gradient, theorem 4.1", "|dx|² / |dy|²", 0.8, 1, "keep"),
      .mark = {{LAB_VLINE, .x = 1 - 2.0 / M, .text = "random direction"}}},
-    {.axes = {.col = 1, .heading = "Taken from the gradient", .x = "share of the mean",
+    {.axes = {.col = 2, .cols = 2, .heading = "Taken from the gradient", .x = "share of the mean",
               .y = "share along the output"}, .draw = draw_taken},
-    {.axes = {.col = 2, .heading = "Left of the weights' gradient", .x = "|X'dx|² / |X'dy|²",
-              UNITS}, .draw = draw_units, .series = "weights", .arm = 1},
-    {.axes = {.row = 1, .heading = "Curvature along the gradient",
-              .x = "with / without batch norm", UNITS},
-     .draw = draw_units, .series = "curve", .other = 1, .arm = 2,
+    {OF_UNITS(0, 4, "Left of the weights' gradient", "|X'dx|² / |X'dy|²", 0, 1.5, "weights")},
+    {OF_UNITS(1, 0, "Curvature along the gradient", "with / without batch norm", -1, 3, "curve"),
      .mark = {{LAB_VLINE, .x = 1, .text = ""}}},
-    {.axes = {.row = 1, .col = 1, .heading = "Distance of the ray, lemma 4.5",
-              .x = "relative to that of the weights", UNITS}, .draw = draw_nearer,
-     .series = "nearer", .arm = 3},
-    {.axes = {.row = 1, .col = 2, .heading = "Exact? The largest differences"},
-     .draw = draw_table}};
+    {OF_UNITS(1, 3, "Distance of the ray, lemma 4.5", "relative to that of the weights", 0.6, 1,
+              "nearer")}};
 
 #define SEEDS_OF(series, label, ...) {CURVES, series, label, {__VA_ARGS__}, LAB_EACH_SEED}
 #define TOY_LINES(kappa) {                                                                         \
@@ -1094,4 +983,4 @@ LAB_PROGRAM(
     "Do the theorems about batch norm hold in a trained network, and are their terms large?",
     "784-100x6-10, ReLU, pixels standardized, Glorot uniform, SGD 0.1, batch 128, six epochs, "
     "layer 3; least squares in 20 dimensions; double precision",
-    .revision = 5, .uses = LAB_USES_DATA, .prepare = prepare)
+    .revision = 6, .uses = LAB_USES_DATA, .prepare = prepare)

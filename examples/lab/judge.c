@@ -139,14 +139,7 @@ const char *lab_text(lab_report *r, size_t arm, const char *series, double x, in
 
 double lab_largest(const lab_report *r, size_t arm, const char *series)
 {
-    double most = (double)-INFINITY;
-    size_t s, i;
-    for (s = 0; s < lab_seeds(r, arm); s++) {
-        const lab_series one = lab_get(r, arm, s, series);
-        if (one.n == 0) return (double)NAN;
-        for (i = 0; i < one.n; i++) most = stats_larger(most, one.y[i]);
-    }
-    return most;
+    return lab_describe(lab_most_over(r, arm, series, (double)-INFINITY, (double)INFINITY)).max;
 }
 
 double lab_worst(const lab_report *r, const char *series)

@@ -673,26 +673,16 @@ const char *lab_format(lab_report *r, const char *format, ...)
 static void labi_found(lab_report *r, const stats_finding *f)
 {
     enum { SIZE = 6 };
-    csv_table *t = &r->verdicts;
-    double value[FOUND];
+    const stats_finding found = f ? *f : stats_unknown();
+    const stats_interval of = stats_interval_of(&found);
+    const double value[FOUND - 1] = {
+        (double)found.n, found.mean,          of.low,      of.high, stats_effect(&found),
+        stats_p(&found), (double)found.parts, found.best_p};
     int i;
-    for (i = 0; i < FOUND; i++) value[i] = (double)NAN;
-    if (f) {
-        const stats_interval of = stats_interval_of(f);
-        value[0] = (double)f->n;
-        value[1] = f->mean;
-        value[2] = of.low;
-        value[3] = of.high;
-        value[4] = stats_effect(f);
-        value[5] = stats_p(f);
-        value[7] = (double)f->parts;
-        value[8] = f->best_p;
+    for (i = 0; i < FOUND - 1; i++) {
+        if (i == SIZE) csv_text(&r->verdicts, !f ? "" : found.size_met ? "met" : "missed");
+        csv_real(&r->verdicts, f ? lab_round(value[i], 4) : (double)NAN);
     }
-    for (i = 0; i < FOUND; i++)
-        if (i == SIZE)
-            csv_text(t, !f ? "" : f->size_met ? "met" : "missed");
-        else
-            csv_real(t, lab_round(value[i], 4));
 }
 
 /* One row of the table of verdicts; `found` is null for a check. */

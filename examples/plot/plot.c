@@ -597,62 +597,37 @@ static int ploti_visible(const ploti_canvas *c, ploti_point a, ploti_point b, do
     return *t0 <= *t1;
 }
 
-typedef struct ploti_capsule { /* a segment with round ends */
-    double x, y, dx, dy, inv, r, peak;
-} ploti_capsule;
-
-/* One row of a capsule: coverage from the distance to the segment, united by the maximum. */
-static void ploti_capsule_row(ploti_canvas *c, const ploti_capsule *s, int row, int x0, int x1)
-{
-    unsigned char *m = c->mask + ploti_index(c, 0, row);
-    double py = row + 0.5 - s->y, outer = (s->r + 0.5) * (s->r + 0.5), inner = s->r - 0.5;
-    int x;
-    for (x = x0; x < x1; x++) {
-        double px = x + 0.5 - s->x, t = ploti_clamp((px * s->dx + py * s->dy) * s->inv, 0, 1);
-        double ex = px - t * s->dx, ey = py - t * s->dy, d2 = ex * ex + ey * ey, cover;
-        int level;
-        if (d2 >= outer || m[x] == 255) continue;
-        cover = d2 <= inner * inner ? 1 : s->r + 0.5 - sqrt(d2);
-        level = (int)(cover * s->peak * 255 + 0.5);
-        if (level > m[x]) m[x] = (unsigned char)(level > 255 ? 255 : level);
-    }
-}
-
+/* Coverage of a segment with round ends, from the distance to it, united by the maximum. */
 static void ploti_segment(ploti_canvas *c, ploti_point a, ploti_point b, double radius)
 {
-    ploti_capsule s;
-    double t0, t1, reach, ya, yb;
-    int row, row0, row1;
-    s.r = fmax(radius, 0.5);
-    s.peak = fmin(2 * radius, 1); /* thinner than a pixel: paler, not thinner */
-    reach = s.r + 0.5;
+    const double r = fmax(radius, 0.5), reach = r + 0.5, outer = reach * reach, inner = r - 0.5;
+    const double peak = fmin(2 * radius, 1); /* thinner than a pixel: paler, not thinner */
+    double t0, t1, ax, ay, dx, dy, inverse;
+    int x, y, x0, y0, x1, y1;
     if (!ploti_drawable(a) || !ploti_drawable(b)) return;
     if (!ploti_visible(c, a, b, reach + 1, &t0, &t1)) return;
-    s.x = a.x + t0 * (b.x - a.x);
-    s.y = a.y + t0 * (b.y - a.y);
-    s.dx = (t1 - t0) * (b.x - a.x);
-    s.dy = (t1 - t0) * (b.y - a.y);
-    s.inv = s.dx * s.dx + s.dy * s.dy;
-    s.inv = s.inv > 1e-12 ? 1 / s.inv : 0;
-    ya = fmin(s.y, s.y + s.dy);
-    yb = fmax(s.y, s.y + s.dy);
-    row0 = ploti_between(ploti_int(ya - reach), c->clip.y0, c->clip.y1);
-    row1 = ploti_between(ploti_int(yb + reach) + 1, c->clip.y0, c->clip.y1);
-    for (row = row0; row < row1; row++) {
-        double u = 0, v = 1, xa, xb;
-        int x0, x1;
-        if (fabs(s.dy) > 1e-9) { /* the stretch of the segment that can reach this row */
-            u = ploti_clamp((row - reach - s.y) / s.dy, 0, 1);
-            v = ploti_clamp((row + 1 + reach - s.y) / s.dy, 0, 1);
+    ax = a.x + t0 * (b.x - a.x);
+    ay = a.y + t0 * (b.y - a.y);
+    dx = (t1 - t0) * (b.x - a.x);
+    dy = (t1 - t0) * (b.y - a.y);
+    inverse = dx * dx + dy * dy > 1e-12 ? 1 / (dx * dx + dy * dy) : 0;
+    x0 = ploti_between(ploti_int(fmin(ax, ax + dx) - reach), c->clip.x0, c->clip.x1);
+    y0 = ploti_between(ploti_int(fmin(ay, ay + dy) - reach), c->clip.y0, c->clip.y1);
+    x1 = ploti_between(ploti_int(fmax(ax, ax + dx) + reach) + 1, c->clip.x0, c->clip.x1);
+    y1 = ploti_between(ploti_int(fmax(ay, ay + dy) + reach) + 1, c->clip.y0, c->clip.y1);
+    for (y = y0; y < y1; y++) {
+        unsigned char *m = c->mask + ploti_index(c, 0, y);
+        const double py = y + 0.5 - ay;
+        for (x = x0; x < x1; x++) {
+            const double px = x + 0.5 - ax, t = ploti_clamp((px * dx + py * dy) * inverse, 0, 1);
+            const double ex = px - t * dx, ey = py - t * dy, d2 = ex * ex + ey * ey;
+            int level;
+            if (d2 >= outer || m[x] == 255) continue;
+            level = (int)((d2 <= inner * inner ? 1 : reach - sqrt(d2)) * peak * 255 + 0.5);
+            if (level > m[x]) m[x] = (unsigned char)(level > 255 ? 255 : level);
         }
-        xa = s.x + u * s.dx;
-        xb = s.x + v * s.dx;
-        x0 = ploti_between(ploti_int(fmin(xa, xb) - reach), c->clip.x0, c->clip.x1);
-        x1 = ploti_between(ploti_int(fmax(xa, xb) + reach) + 1, c->clip.x0, c->clip.x1);
-        if (x0 >= x1) continue;
-        ploti_capsule_row(c, &s, row, x0, x1);
-        ploti_grow(&c->mask_dirty, x0, row, x1, row + 1);
     }
+    if (x0 < x1 && y0 < y1) ploti_grow(&c->mask_dirty, x0, y0, x1, y1);
 }
 
 /* Paints what the strokes since the last flush cover, once, so that crossings do not darken. */

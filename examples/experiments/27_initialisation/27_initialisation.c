@@ -44,32 +44,19 @@ LAB_SETS(train_set, test_set, 0, 0, DATASET_STD);
 
 /* ---- a training ------------------------------------------------------------------------------ */
 
-typedef struct training {
-    trainer t;
-    trainer_plan plan;
-    double rate;
-} training;
-
 static nrm_mlp_spec network(trainer *t)
 {
     const extent size = extent_of(t->run);
     nrm_mlp_spec spec =
         training_plain(t->layer, HIDDEN, size.width, NRM_RELU, norm_of[t->run->arm % NORMS]);
     spec.max_batch = size.slice;
-    spec.lr = (nrm_real)(*(const double *)t->plan->context);
+    spec.lr = (nrm_real)0.1;
     return spec;
 }
 
-static int start(training *g, lab_run *run, uint64_t seed, double rate)
+static trainer_plan plan_of(const lab_run *run)
 {
-    const trainer_plan plan = {.network = network,
-                               .set = &train_set,
-                               .batch = extent_of(run).batch,
-                               .seed = seed,
-                               .context = &g->rate};
-    g->plan = plan;
-    g->rate = rate;
-    return trainer_open(&g->t, run, &g->plan);
+    return (trainer_plan){.network = network, .set = &train_set, .batch = extent_of(run).batch};
 }
 
 static double accuracy(trainer *t, size_t n)
@@ -91,18 +78,19 @@ static void scale_weights(nrm_mlp *net, double by)
 
 static int run_scale(lab_run *run)
 {
+    const trainer_plan plan = plan_of(run);
     size_t k;
     int failed = 0;
     for (k = 0; k < SCALES && !failed; k++) {
-        training g;
-        failed = start(&g, run, run->seed, 0.1);
-        if (!failed) scale_weights(g.t.net, scales[k]);
-        failed = failed || trainer_steps(&g.t, extent_of(run).steps);
+        trainer t;
+        failed = trainer_open(&t, run, &plan);
+        if (!failed) scale_weights(t.net, scales[k]);
+        failed = failed || trainer_steps(&t, extent_of(run).steps);
         if (!failed) {
-            lab_record(run, "accuracy", scales[k], lab_round(accuracy(&g.t, test_set.n), 5));
-            lab_record(run, "diverged", scales[k], g.t.status == NRM_NONFINITE);
+            lab_record(run, "accuracy", scales[k], lab_round(accuracy(&t, test_set.n), 5));
+            lab_record(run, "diverged", scales[k], t.status == NRM_NONFINITE);
         }
-        trainer_close(&g.t);
+        trainer_close(&t);
         lab_progress(run, (double)(k + 1) / SCALES);
     }
     return failed;
@@ -131,22 +119,23 @@ static int spoil(trainer *t, double by)
 
 static int run_bad(lab_run *run)
 {
+    const trainer_plan plan = plan_of(run);
     const size_t steps = extent_of(run).steps;
     size_t k, step, m;
     int failed = 0;
     for (k = 0; k < FACTORS && !failed; k++) {
-        training g;
-        failed = start(&g, run, run->seed, 0.1);
+        trainer t;
+        failed = trainer_open(&t, run, &plan);
         for (step = 0, m = 0; step < steps && !failed; step++) {
             const double done = (double)(step + 1) * (600.0 / (double)steps);
-            trainer_deal(&g.t);
-            if (step == steps / 2) failed = spoil(&g.t, factors[k]);
-            failed = failed || trainer_learn(&g.t);
+            trainer_deal(&t);
+            if (step == steps / 2) failed = spoil(&t, factors[k]);
+            failed = failed || trainer_learn(&t);
             for (; m < MOMENTS && moment[m] <= done && !failed; m++)
-                lab_record_as(run, moment[m], lab_round(accuracy(&g.t, extent_of(run).tested), 5),
+                lab_record_as(run, moment[m], lab_round(accuracy(&t, extent_of(run).tested), 5),
                               "after/%g", factors[k]);
         }
-        trainer_close(&g.t);
+        trainer_close(&t);
         lab_progress(run, (double)(k + 1) / FACTORS);
     }
     return failed;
@@ -157,20 +146,23 @@ static int run_bad(lab_run *run)
 /* The mean loss of the last ten steps; infinite if the training diverges. */
 static int run_starts(lab_run *run)
 {
+    trainer_plan plan = plan_of(run);
     size_t k, i, last;
     int failed = 0;
     for (k = 0; k < RATES && !failed; k++)
         for (i = 0; i < POINTS && !failed; i++) {
-            training g;
+            trainer t;
             double loss = 0;
-            failed = start(&g, run, 1000 * run->seed + i, rates[k]) ||
-                     trainer_steps(&g.t, extent_of(run).warm - 10);
+            plan.seed = 1000 * run->seed + i;
+            failed = trainer_open(&t, run, &plan);
+            if (!failed) t.net->spec.lr = (nrm_real)rates[k];
+            failed = failed || trainer_steps(&t, extent_of(run).warm - 10);
             for (last = 0; last < 10 && !failed; last++) {
-                failed = trainer_steps(&g.t, 1);
-                loss += g.t.status == NRM_OK ? g.t.loss / 10 : (double)INFINITY;
+                failed = trainer_steps(&t, 1);
+                loss += t.status == NRM_OK ? t.loss / 10 : (double)INFINITY;
             }
             lab_record_as(run, rates[k], lab_round(loss, 5), "start%lu", (unsigned long)i + 1);
-            trainer_close(&g.t);
+            trainer_close(&t);
             lab_progress(run, (double)(k + 1) / RATES);
         }
     return failed;
@@ -179,8 +171,8 @@ static int run_starts(lab_run *run)
 /* ---- the slice ------------------------------------------------------------------------------- */
 
 typedef struct plane {
-    training g;
-    nrm_mlp *net;
+    trainer t;
+    trainer_plan plan;
     nrm_real *centre, *d[2]; /* [n_params] */
     double ratio; /* of the lengths of d[0] and of the weights, unit by unit: the worst */
 } plane;
@@ -223,32 +215,32 @@ static int plane_make(plane *p, lab_run *run)
     nrm_rng rng;
     size_t n;
     p->centre = NULL;
-    if (start(&p->g, run, run->seed, 0.1) || trainer_steps(&p->g.t, extent_of(run).warm)) return -1;
-    p->net = p->g.t.net;
-    n = p->net->n_params;
+    p->plan = plan_of(run);
+    if (trainer_open(&p->t, run, &p->plan) || trainer_steps(&p->t, extent_of(run).warm)) return -1;
+    n = p->t.net->n_params;
     p->centre = (nrm_real *)malloc(3 * n * sizeof *p->centre);
     if (!p->centre) return -1;
     p->d[0] = p->centre + n;
     p->d[1] = p->d[0] + n;
-    memcpy(p->centre, p->net->params, n * sizeof *p->centre);
+    memcpy(p->centre, p->t.net->params, n * sizeof *p->centre);
     nrm_rng_seed(&rng, run->seed, TRAINING_STREAM_DATA + 27);
-    p->ratio = draw_direction(p->net, p->d[0], &rng);
-    (void)draw_direction(p->net, p->d[1], &rng);
+    p->ratio = draw_direction(p->t.net, p->d[0], &rng);
+    (void)draw_direction(p->t.net, p->d[1], &rng);
     return 0;
 }
 
 static void plane_free(plane *p)
 {
     free(p->centre);
-    trainer_close(&p->g.t);
+    trainer_close(&p->t);
 }
 
 /* Loss, and if wanted the gradient by the plane's two coordinates. The forward pass moves running
    statistics, which nobody needs here any more. */
 static double plane_loss(plane *p, double a, double b, double *gradient)
 {
-    nrm_mlp *net = p->net;
-    const size_t rows = extent_of(p->g.t.run).slice;
+    nrm_mlp *net = p->t.net;
+    const size_t rows = extent_of(p->t.run).slice;
     nrm_acc loss = 0;
     size_t i, k;
     int rc;
@@ -277,8 +269,8 @@ static double walk(plane *p, double rate, size_t point, int *rose, int recorded)
         if (step > 0 && !(loss <= before)) *rose = 1;
         before = loss;
         for (i = 0; i < 3 && recorded; i++)
-            lab_record_as(p->g.t.run, step, lab_round(i < 2 ? at[i] : loss, 5), "%c%lu/%g",
-                          "abl"[i], (unsigned long)point + 1, rate);
+            lab_record_as(p->t.run, step, lab_round(i < 2 ? at[i] : loss, 5), "%c%lu/%g", "abl"[i],
+                          (unsigned long)point + 1, rate);
         for (i = 0; i < 2; i++) at[i] -= rate * gradient[i];
         if (isfinite(loss) && fabs(at[0]) + fabs(at[1]) < 1e6) continue;
         *rose = 1;

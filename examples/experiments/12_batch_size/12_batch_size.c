@@ -171,38 +171,32 @@ static int team_backward(void *context, nrm_mlp *net, size_t l, nrm_real *d, siz
 
 /* ---- probes: they leave the training as it was ----------------------------------------------- */
 
-/* The length of the gradient by the weights of one unit of the first layer. */
-static double unit_length(const nrm_mlp *net, size_t unit)
-{
-    const size_t width = net->state[0].shape.width;
-    double sum = 0;
-    size_t i;
-    for (i = unit; i < INPUTS * width; i += width) sum += pow((double)net->grads[i], 2);
-    return sqrt(sum);
-}
-
 /* The length of the gradient by the first weights, over batches of m: median and mean; and the
    median over batches and units of one unit's part. */
 static void first_gradient(lab_run *r, nrm_mlp *net, size_t m)
 {
-    const size_t n = r->quick ? 256 : PROBED, batches = n / m, width = CURVE_WIDTH;
-    double *value = (double *)malloc(batches * (width + 1) * sizeof *value), *unit;
+    const size_t n = r->quick ? 256 : PROBED, batches = n / m, units = batches * CURVE_WIDTH;
+    const size_t weights = INPUTS * CURVE_WIDTH; /* they stand first in net->grads */
+    double *all = (double *)calloc(batches, sizeof *all);
+    double *unit = (double *)calloc(units, sizeof *unit);
     size_t i, j;
-    if (!value) return;
-    unit = value + batches;
-    for (i = 0; i < batches; i++) {
+    for (i = 0; i < batches && all && unit; i++) {
         (void)nrm_mlp_gradient(net, NULL, train.x + i * m * INPUTS, train.labels + i * m, m,
                                NRM_TRAIN);
-        value[i] = sqrt(
-            training_squares(net->grads, INPUTS * width)); /* W of the first layer stands first */
-        for (j = 0; j < width; j++) unit[i * width + j] = unit_length(net, j);
+        all[i] = sqrt(training_squares(net->grads, weights));
+        for (j = 0; j < weights; j++)
+            unit[i * CURVE_WIDTH + j % CURVE_WIDTH] += pow((double)net->grads[j], 2);
     }
-    stats_sort(value, batches);
-    stats_sort(unit, batches * width);
-    lab_record(r, "gradient_start_median", (double)m, stats_quantile(value, batches, 0.5));
-    lab_record(r, "gradient_start_mean", (double)m, stats_mean(value, batches));
-    lab_record(r, "gradient_start_unit", (double)m, stats_quantile(unit, batches * width, 0.5));
-    free(value);
+    if (all && unit) {
+        for (i = 0; i < units; i++) unit[i] = sqrt(unit[i]);
+        stats_sort(all, batches);
+        stats_sort(unit, units);
+        lab_record(r, "gradient_start_median", (double)m, stats_quantile(all, batches, 0.5));
+        lab_record(r, "gradient_start_mean", (double)m, stats_mean(all, batches));
+        lab_record(r, "gradient_start_unit", (double)m, stats_quantile(unit, units, 0.5));
+    }
+    free(all);
+    free(unit);
 }
 
 /* The test error if batches of m test images are normalized by their own statistics. */
@@ -227,10 +221,6 @@ static void record_test(trainer *t, const char *series, double x)
 
 /* ---- runs of figure 6 ------------------------------------------------------------------------ */
 
-typedef struct sum { /* of the training loss since the last record */
-    double loss, steps;
-} sum;
-
 static int begin_figure6(trainer *t)
 {
     const struct setup *s = &setups[t->run->arm];
@@ -238,25 +228,24 @@ static int begin_figure6(trainer *t)
     for (l = 0; s->unbiased && l <= HIDDEN; l++)
         for (i = 0; t->net->state[l].gamma && i < t->net->state[l].shape.width; i++)
             t->net->state[l].gamma[i] *= (nrm_real)shrink(s->batch);
+    *(double *)t->plan->context = 0;
     return 0;
 }
 
-/* A record at the end of each epoch, and in its middle too if the batches are small. */
-static int after_figure6(trainer *t)
+static int add_loss(trainer *t)
 {
-    sum *since = (sum *)t->plan->context;
-    const size_t windows = t->plan->batch < 128 ? 2 : 1;
-    const size_t steps = training_steps(t->order.n, t->plan->batch);
-    const size_t step = (t->step - 1) % steps + 1, window = step * windows / steps;
-    const double x =
-        (double)((t->step - 1) / steps) + (double)window / (double)windows; /* in epochs */
-    if (!t->looked_at) return 0;
-    since->loss += t->loss;
-    since->steps++;
-    if (window == (step - 1) * windows / steps) return 0;
-    lab_record(t->run, "train_nll", x, since->loss / since->steps);
-    record_test(t, "test_error", x);
-    since->loss = since->steps = 0;
+    *(double *)t->plan->context += t->loss;
+    return 0;
+}
+
+/* The mean loss of the steps since the last look, and the test error, by the epoch. */
+static int look_figure6(trainer *t)
+{
+    double *sum = (double *)t->plan->context;
+    const double epoch = (double)t->step / (double)training_steps(t->order.n, t->plan->batch);
+    lab_record(t->run, "train_nll", epoch, *sum / (double)t->plan->every);
+    record_test(t, "test_error", epoch);
+    *sum = 0;
     return 0;
 }
 
@@ -266,20 +255,23 @@ static int train_net(lab_run *r, const trainer_plan *plan)
     return trainer_twice(r, plan, r->quick ? "same_bits" : NULL);
 }
 
+/* It is looked at when an epoch ends, and in its middle too if the batches are small. */
 static int run_figure6(lab_run *r)
 {
     const struct setup *s = &setups[r->arm];
     training_set first = train;
-    sum since = {0, 0};
+    double sum;
     trainer_plan plan = {.network = network,
                          .begin = begin_figure6,
                          .learn = s->unbiased ? learn_unbiased : NULL,
-                         .after = after_figure6,
+                         .after = add_loss,
+                         .look = look_figure6,
                          .set = &first,
                          .batch = s->batch,
-                         .context = &since};
+                         .context = &sum};
     first.n = r->quick ? 400 : 55000;
     plan.steps = s->epochs * training_steps(first.n, s->batch);
+    plan.every = training_steps(first.n, s->batch) / (s->batch < 128 ? 2 : 1);
     return train_net(r, &plan);
 }
 
@@ -392,16 +384,10 @@ static const char *error_of(lab_report *r, size_t arm, double x)
 }
 
 /* How much worse batch 4 is than batch 128 after as many examples. */
-static void judge_lost(lab_report *r, const lab_claim *c)
+static double lost(const lab_report *r, size_t arm, size_t seed)
 {
-    const lab_numbers layer =
-        lab_calc(lab_all(r, LAYER_4, "test_error", 6), '-', lab_all(r, LAYER_128, "test_error", 6));
-    const lab_numbers batch =
-        lab_calc(lab_all(r, ALL_4, "test_error", 6), '-', lab_all(r, ALL_128, "test_error", 6));
-    const double little = lab_describe(layer).mean;
-    lab_verdict(r, c, lab_less(layer, batch, little <= 0.005), "",
-                "layer norm %+.4f, batch norm of all layers %+.4f", little,
-                lab_describe(batch).mean);
+    return lab_at(r, arm, seed, "test_error", 6) -
+           lab_at(r, arm - NONE_4 + NONE_128, seed, "test_error", 6);
 }
 
 static void judge_large(lab_report *r, const lab_claim *c)
@@ -428,38 +414,27 @@ static void judge_two(lab_report *r, const lab_claim *c)
 }
 
 /* Test errors that should be the same: of arm a at m and of arm b at `times` m, for m from `least`
-   to `most`. The largest difference of each seed, nan if a value is missing, but quick runs have
-   few sizes. */
-static lab_numbers farthest(const lab_report *r, size_t a, size_t b, double times, double least,
-                            double most)
+   to `most`. The largest difference, nan if a value is missing, but quick runs have few sizes. */
+static double farthest(const lab_report *r, size_t seed, size_t a, size_t b, double times,
+                       double least, double most)
 {
-    lab_numbers worst;
-    double m;
-    size_t s;
-    worst.n = lab_seeds(r, a);
-    for (s = 0; s < worst.n; s++)
-        for (worst.of[s] = 0, m = least; m <= most; m *= 2) {
-            const double off =
-                fabs(lab_at(r, a, s, "test_error", m) - lab_at(r, b, s, "test_error", times * m));
-            if (!isnan(off) || !lab_quick(r)) worst.of[s] = stats_larger(worst.of[s], off);
-        }
+    double worst = 0, m;
+    for (m = least; m <= most; m *= 2) {
+        const double off =
+            fabs(lab_at(r, a, seed, "test_error", m) - lab_at(r, b, seed, "test_error", times * m));
+        if (!isnan(off) || !lab_quick(r)) worst = stats_larger(worst, off);
+    }
     return worst;
 }
 
-static void judge_merged(lab_report *r, const lab_claim *c)
+static double from_one_machine(const lab_report *r, size_t arm, size_t seed)
 {
-    const lab_numbers off = farthest(r, TEAM_MERGED, BATCH, WORKERS, 1, (double)MOST / WORKERS);
-    lab_verdict(r, c, lab_below(off, 0.005), "", "the largest difference is %.4f",
-                lab_describe(off).max);
+    return farthest(r, seed, arm, BATCH, WORKERS, 1, (double)MOST / WORKERS);
 }
 
-static void judge_group(lab_report *r, const lab_claim *c)
+static double from_layer_norm(const lab_report *r, size_t arm, size_t seed)
 {
-    const lab_numbers off = farthest(r, GROUP, LAYER, 1, 2, 4);
-    lab_verdict(r, c, lab_below(off, 0.005), "post hoc",
-                "m = 2: %s against %s; m = 4: %s against %s; the largest difference is %.4f",
-                error_of(r, GROUP, 2), error_of(r, LAYER, 2), error_of(r, GROUP, 4),
-                error_of(r, LAYER, 4), lab_describe(off).max);
+    return farthest(r, seed, arm, LAYER, 1, 2, 4);
 }
 
 #define LOWER(arm_a, arm_b)                                                                        \
@@ -487,7 +462,9 @@ static const lab_claim claims[] = {
     {"12c", "Layer norm loses little by going from batch 128 to batch 4", FIGURE_6,
      "0.013 to 0.015; batch norm 0.0135 to 0.017 and more", "error at batch 4 minus error at batch "
      "128, both after 6 epochs: at most 0.005 in the mean, and smaller than that of batch norm of "
-     "all layers, seed by seed", "none", LAB_TRAINING, LAB_SETTING, judge_lost},
+     "all layers, seed by seed", "none", LAB_TRAINING, LAB_SETTING,
+     .test = LAB_LESS, .a = LAYER_4, .b = ALL_4, .each = lost, .a_mean = {-HUGE_VAL, 0.005},
+     .say = "layer norm #1[%+.4f], batch norm of all layers #2[%+.4f]"},
     {"12d", "At batch 128 layer norm trains faster than batch norm of all layers", FIGURE_6,
      "training loss below 1e-7 by epoch 30 against 1e-4 at epoch 65",
      "lower training loss at epochs 5, 10 and 20, seed by seed",
@@ -543,12 +520,20 @@ static const lab_claim claims[] = {
     {"12n", "8 workers with m examples and merged statistics train as one batch of 8m does",
      WORKERS_OURS, "equal but for rounding", "exact but for rounding, which training enlarges: "
      "test errors within 0.005 of each other at every 8m from 8 to 256 in every seed", "none",
-     LAB_IDENTITY, LAB_SETTING, judge_merged},
+     LAB_IDENTITY, LAB_SETTING, .test = LAB_BELOW, .a = TEAM_MERGED, .each = from_one_machine,
+     .limit = 0.005, .say = "the largest difference is #1[max %.4f]"},
     {"12o", "Post hoc: group norm does as layer norm does at batch sizes 2 and 4",
      "ours, written after the run", "no numbers",
      "test errors within 0.005 of each other at 2 and at 4 in every seed; learning rate 0.1*m/128",
      "the run itself: claim and criterion were written when its test errors were known",
-     LAB_TRAINING, LAB_SETTING, judge_group}};
+     LAB_TRAINING, LAB_SETTING,
+     LAB_PARTS({LAB_BELOW, GROUP, .each = from_layer_norm, .limit = 0.005},
+               {.a = GROUP, .series = "test_error", .at = 2},
+               {.a = LAYER, .series = "test_error", .at = 2},
+               {.a = GROUP, .series = "test_error", .at = 4},
+               {.a = LAYER, .series = "test_error", .at = 4}),
+     .decimals = 4, .say = "m = 2: $2 against $3; m = 4: $4 against $5; the largest difference is "
+     "#1[max %.4f]", .remark = "post hoc"}};
 /* clang-format on */
 
 /* ---- pages ----------------------------------------------------------------------------------- */

@@ -235,9 +235,8 @@ static void plane_free(plane *p)
     trainer_close(&p->t);
 }
 
-/* Loss, and if wanted the gradient by the plane's two coordinates. The forward pass moves running
-   statistics, which nobody needs here any more. */
-static double plane_loss(plane *p, double a, double b, double *gradient)
+/* Loss, and its gradient by the plane's two coordinates. */
+static double plane_loss(plane *p, const double at[2], double gradient[2])
 {
     nrm_mlp *net = p->t.net;
     const size_t rows = extent_of(p->t.run).slice;
@@ -245,15 +244,9 @@ static double plane_loss(plane *p, double a, double b, double *gradient)
     size_t i, k;
     int rc;
     for (i = 0; i < net->n_params; i++)
-        net->params[i] = p->centre[i] + (nrm_real)a * p->d[0][i] + (nrm_real)b * p->d[1][i];
-    if (gradient) {
-        rc = nrm_mlp_gradient(net, &loss, train_set.x, train_set.labels, rows, NRM_TRAIN);
-        for (k = 0; k < 2; k++) gradient[k] = training_dot(net->grads, p->d[k], net->n_params);
-    } else {
-        rc = nrm_mlp_forward(net, train_set.x, rows, NRM_TRAIN);
-        if (rc >= 0)
-            rc = nrm_cross_entropy_forward(&loss, NULL, net->logits, train_set.labels, rows, 10);
-    }
+        net->params[i] = p->centre[i] + (nrm_real)at[0] * p->d[0][i] + (nrm_real)at[1] * p->d[1][i];
+    rc = nrm_mlp_gradient(net, &loss, train_set.x, train_set.labels, rows, NRM_TRAIN);
+    for (k = 0; k < 2; k++) gradient[k] = training_dot(net->grads, p->d[k], net->n_params);
     return rc == NRM_OK ? (double)loss : (double)INFINITY;
 }
 
@@ -265,7 +258,7 @@ static double walk(plane *p, double rate, size_t point, int *rose, int recorded)
     at[0] = points[point][0];
     at[1] = points[point][1];
     for (step = 0; step <= WALK; step++) {
-        loss = plane_loss(p, at[0], at[1], gradient);
+        loss = plane_loss(p, at, gradient);
         if (step > 0 && !(loss <= before)) *rose = 1;
         before = loss;
         for (i = 0; i < 3 && recorded; i++)
@@ -308,15 +301,15 @@ static int run_slice(lab_run *run)
 {
     const size_t side = extent_of(run).side;
     const double step = 2 * REACH / (double)(side - 1);
+    double gradient[2];
     plane p;
     size_t i, j;
     int failed = plane_make(&p, run);
     for (i = 0; i < side && !failed; i++) {
         for (j = 0; j < side; j++) {
-            const double loss =
-                plane_loss(&p, (double)j * step - REACH, (double)i * step - REACH, NULL);
-            lab_record(run, "z", (double)(i * side + j),
-                       floor(10 * lab_round(log10(loss), 5)) / 10);
+            const double at[2] = {(double)j * step - REACH, (double)i * step - REACH};
+            const double decades = lab_round(log10(plane_loss(&p, at, gradient)), 5);
+            lab_record(run, "z", (double)(i * side + j), floor(10 * decades) / 10);
         }
         lab_progress(run, (double)(i + 1) / (double)side);
     }

@@ -329,26 +329,28 @@ static lab_numbers steps(lab_report *r, size_t n)
     return steps_at(r, n, own[MAIN][n]);
 }
 
-/* Takes note of i if the value is the best so far; nan never is. */
-static void keep(size_t *best, double *most, size_t i, double value, int first)
+/* The rate of the sweep with the largest value; one of nan only if all are. */
+static size_t best(const double value[RATES], const struct sweep *s)
 {
-    if (!first && !(value > *most)) return;
-    *best = i;
-    *most = isnan(value) ? -(double)INFINITY : value;
+    size_t i, found = s->first;
+    for (i = s->first; i <= s->last; i++)
+        if (value[i] > value[found] || isnan(value[found])) found = i;
+    return found;
 }
 
 static void choose(lab_report *r)
 {
-    double most = 0, least = 0;
+    double held_out_accuracy[RATES], speed[RATES];
     size_t k, n, i;
     for (k = 0; k < SWEEPS; k++)
-        for (n = 0; n < (k == MAIN ? NETS : SIZE_ARMS); n++)
+        for (n = 0; n < (k == MAIN ? NETS : SIZE_ARMS); n++) {
             for (i = sweeps[k].first; i <= sweeps[k].last; i++) {
-                const int first = i == sweeps[k].first;
-                keep(&own[k][n], &most, i, lab_average(ends(r, k, n, i, "held_out_accuracy")),
-                     first);
-                if (k == MAIN) keep(&fastest[n], &least, i, -lab_average(steps_at(r, n, i)), first);
+                held_out_accuracy[i] = lab_average(ends(r, k, n, i, "held_out_accuracy"));
+                speed[i] = -lab_average(steps_at(r, n, i));
             }
+            own[k][n] = best(held_out_accuracy, &sweeps[k]);
+            if (k == MAIN) fastest[n] = best(speed, &sweeps[k]);
+        }
 }
 
 /* ---- claims ---------------------------------------------------------------------------------- */

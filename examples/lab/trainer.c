@@ -32,7 +32,10 @@ void trainer_close(trainer *t)
 
 void trainer_deal(trainer *t)
 {
-    training_go_on(&t->order, t->plan->set, t->plan->least ? t->plan->least : 1);
+    if (t->plan->replace)
+        training_draw(&t->order, t->plan->set);
+    else
+        training_go_on(&t->order, t->plan->set, t->plan->least ? t->plan->least : 1);
 }
 
 int trainer_learn(trainer *t)

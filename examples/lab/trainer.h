@@ -70,6 +70,7 @@ typedef struct trainer_plan {
     int (*learn)(trainer *t, nrm_acc *loss);
     const training_set *set;
     size_t batch, least, steps, every; /* batches shorter than `least` are passed over       */
+    int replace;                       /* 1: batches are drawn with replacement, without epochs */
     uint64_t seed;                     /* of weights and noise; 0: the run's                  */
     int look_first;                    /* 1: a look before the first step too                 */
     int no_repeat; /* 1: without the other training of quick runs                          */

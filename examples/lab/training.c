@@ -74,17 +74,20 @@ void training_order_free(training_order *order)
     memset(order, 0, sizeof *order);
 }
 
+/* Example `from` of the set becomes number i of the batch. */
+static void trainingi_take(training_order *order, const training_set *set, size_t i, size_t from)
+{
+    memcpy(order->x + i * order->features, set->x + from * order->features,
+           order->features * sizeof *order->x);
+    order->labels[i] = set->labels[from];
+}
+
 size_t training_next(training_order *order, const training_set *set)
 {
     size_t i;
     if (order->at == 0) (void)nrm_rng_shuffle(&order->rng, order->index, order->n);
     order->count = order->n - order->at < order->batch ? order->n - order->at : order->batch;
-    for (i = 0; i < order->count; i++) {
-        const size_t from = order->index[order->at + i];
-        memcpy(order->x + i * order->features, set->x + from * order->features,
-               order->features * sizeof *order->x);
-        order->labels[i] = set->labels[from];
-    }
+    for (i = 0; i < order->count; i++) trainingi_take(order, set, i, order->index[order->at + i]);
     order->at = order->count > 0 ? order->at + order->count : 0;
     return order->count;
 }
@@ -93,6 +96,14 @@ void training_go_on(training_order *order, const training_set *set, size_t least
 {
     while (training_next(order, set) < least) {
     }
+}
+
+void training_draw(training_order *order, const training_set *set)
+{
+    size_t i;
+    order->count = order->batch;
+    for (i = 0; i < order->count; i++)
+        trainingi_take(order, set, i, nrm_rng_below(&order->rng, (uint32_t)order->n));
 }
 
 double training_dot(const nrm_real *a, const nrm_real *b, size_t n)

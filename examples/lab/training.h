@@ -33,6 +33,7 @@
 #define training_net training_net_f64
 #define training_load training_load_f64
 #define training_go_on training_go_on_f64
+#define training_draw training_draw_f64
 #define training_plain training_plain_f64
 #define training_notebook training_notebook_f64
 #define training_squares training_squares_f64
@@ -89,6 +90,9 @@ size_t training_next(training_order *order, const training_set *set);
 /* The same without end: after the last batch of an epoch comes the first of another. Batches
    shorter than `least` are passed over (1: none is). */
 void training_go_on(training_order *order, const training_set *set, size_t least);
+
+/* A batch that is drawn with replacement, each example from all of them. */
+void training_draw(training_order *order, const training_set *set);
 
 /* Of weights, gradients, outputs: the sums of products and of squares, the root mean square, the
    length of a - b, in double and in the order of the numbers; the largest |a - b|, or |a| if b is

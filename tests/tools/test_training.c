@@ -88,6 +88,24 @@ static void test_going_on_passes_over_short_batches(void)
     training_set_free(&set);
 }
 
+static void test_draws_with_replacement(void)
+{
+    training_set set = make_set();
+    training_order order;
+    nrm_rng rng;
+    size_t i;
+    CHECK_INT(training_order_start(&order, N, BATCH, FEATURES, 11), 0);
+    nrm_rng_seed(&rng, 11, TRAINING_STREAM_ORDER);
+    training_draw(&order, &set);
+    CHECK_INT(order.count, BATCH);
+    for (i = 0; i < BATCH; i++) {
+        CHECK_INT(order.labels[i], nrm_rng_below(&rng, N));
+        CHECK_NEAR(order.x[i * FEATURES + 2], (3 * order.labels[i] + 2) / 255.0, 1e-7);
+    }
+    training_order_free(&order);
+    training_set_free(&set);
+}
+
 static void test_sums(void)
 {
     nrm_real a[3] = {3, -4, 0}, b[3] = {3, -4, (nrm_real)NAN};
@@ -714,6 +732,7 @@ int main(void)
     RUN(test_trainer);
     RUN(test_order_deals_each_example_once);
     RUN(test_going_on_passes_over_short_batches);
+    RUN(test_draws_with_replacement);
     RUN(test_sums);
     RUN(test_same_bits);
     RUN(test_reestimate);

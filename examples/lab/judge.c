@@ -265,16 +265,18 @@ static const char *judgei_value(lab_report *r, const judgei_told *told, const ch
 {
     const size_t i = (size_t)strtoul(at + 1, end, 10) - 1;
     const char *how = "";
-    const lab_numbers *over = NULL;
-    lab_numbers a = told->of[i < told->n ? i : 0];
-    stats_summary s;
+    const lab_numbers a = told->of[i < told->n ? i : 0];
+    stats_summary s = lab_describe(a);
     double value;
     if (at[1] == '!') {
         *end += 1;
         return lab_format(r, "%zu", told->agree);
     }
-    if (*at == '#' && **end == '-') a = lab_calc(a, '-', told->of[strtoul(*end + 1, end, 10) - 1]);
-    if (*at == '#' && **end == '/') over = &told->of[strtoul(*end + 1, end, 10) - 1];
+    if (*at == '#' && (**end == '-' || **end == '/')) {
+        const int less = **end == '-';
+        const double other = lab_average(told->of[strtoul(*end + 1, end, 10) - 1]);
+        s.mean = less ? s.mean - other : s.mean / other;
+    }
     if (**end == '[') {
         const size_t n = strcspn(*end, "]");
         how = lab_format(r, "%.*s", (int)n - 1, *end + 1);
@@ -285,8 +287,6 @@ static const char *judgei_value(lab_report *r, const judgei_told *told, const ch
         return lab_pm(r, lab_times(a, 100), atoi(how + 4));
     if (*at == '$' && *how) return lab_pm(r, a, atoi(how));
     if (*at == '$' && !told->exact[i]) return lab_pm(r, a, told->decimals);
-    s = lab_describe(a);
-    if (over) s.mean /= lab_average(*over);
     value = strncmp(how, "max ", 4) == 0 ? s.max : strncmp(how, "min ", 4) == 0 ? s.min : s.mean;
     if (*how == 'm') how += 4;
     if (strncmp(how, "10^", 3) == 0) return lab_format(r, how + 3, pow(10, value));

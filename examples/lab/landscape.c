@@ -90,6 +90,13 @@ int landscape_model_make(landscape_model *m, nrm_mlp *net, int weight_norm)
     return weight_norm ? landscapei_weight_make(m) : 0;
 }
 
+void landscape_batch(landscape_model *m, const training_order *order)
+{
+    m->x = order->x;
+    m->labels = order->labels;
+    m->rows = order->count;
+}
+
 int landscape_step(landscape_model *m, nrm_acc *loss)
 {
     size_t i;
@@ -205,6 +212,13 @@ void landscape_turn(landscape_place *p)
 double landscape_or_infinite(double v)
 {
     return isfinite(v) ? v : (double)INFINITY;
+}
+
+void landscape_move(landscape_place *p, double s, size_t n)
+{
+    size_t i;
+    memcpy(p->m->params, p->params, p->m->n * sizeof *p->params);
+    for (i = 0; i < n; i++) p->m->params[i] -= (nrm_real)s * p->grads[i];
 }
 
 int landscape_look(landscape_place *p, double s, double *loss, double *change)

@@ -15,9 +15,7 @@
        landscape_place p;
        landscape_view v;
        if (landscape_model_make(&m, net, 0) || landscape_place_make(&p, &m, seed)) return 1;
-       m.x = order.x;
-       m.labels = order.labels;
-       m.rows = order.count;
+       landscape_batch(&m, &order);
        if (landscape_arrive(&p) < 0) return 1;
        landscape_view_start(&v);
        for (s = 0.05; s < 0.5; s *= 2) landscape_view_add(&v, &p, s);
@@ -53,6 +51,9 @@ typedef struct landscape_model {
 int landscape_model_make(landscape_model *m, nrm_mlp *net, int weight_norm);
 void landscape_model_free(landscape_model *m);
 
+/* From now on on this mini-batch. */
+void landscape_batch(landscape_model *m, const training_order *order);
+
 /* One step of training. A loss that is not finite stops the training, but not the run. */
 int landscape_step(landscape_model *m, nrm_acc *loss);
 
@@ -84,6 +85,9 @@ int landscape_arrive(landscape_place *p);
 
 /* From now on in a random direction, as long as g. */
 void landscape_turn(landscape_place *p);
+
+/* Puts the first n parameters to θ - s·g, all others to θ: for a model's own evaluation there. */
+void landscape_move(landscape_place *p, double s, size_t n);
 
 /* Loss and |∇L - g| at θ - s·direction, and back. */
 int landscape_look(landscape_place *p, double s, double *loss, double *change);

@@ -8,9 +8,8 @@
 #define NRM_DOUBLE
 #include "lab/experiment.h"
 #include "lab/draw.h"
+#include "lab/landscape.h"
 #include "lab/matrix.h"
-
-#include <float.h>
 
 /* ---- the arms -------------------------------------------------------------------------------- */
 
@@ -29,11 +28,6 @@ static const lab_arm arms[ARMS] = {{"none", "no norm", 11, 20},
                                    {"linf_slow", "L∞ norm", 5, 3},
                                    {"batch_all", "batch norm after all 25", 16, 3}};
 
-static double learning_rate(size_t arm)
-{
-    return arm >= SLOW && arm < ALL25 ? 1e-7 : 1e-6;
-}
-
 static int norm_of(size_t arm)
 {
     return arm == ALL25 ? BATCH : (int)(arm % NORMS);
@@ -45,23 +39,17 @@ enum { DIM = 10, LAYERS = 25, SAMPLES = 1000 };
 enum { WEIGHTS = DIM * DIM, OF_LAYER = WEIGHTS + 2 * DIM, PARAMS = LAYERS * OF_LAYER };
 #define EPSILON 1e-5
 
-typedef struct params { /* layer by layer: W[10][10], γ[10], β[10]; unused ones never move */
-    double a[PARAMS];
-} params;
-
-/* Values are [10][n], one unit after the other, so that all loops run along the examples. */
+/* Parameters are layer by layer W[10][10], γ[10], β[10]; unused ones never move. Values are
+   [10][n], one unit after the other, so that all loops run along the examples. */
 typedef struct net {
+    landscape_model m; /* first: net_gradient finds the rest by it */
+    double now[PARAMS], grad[PARAMS], lr;
     int norm;
     size_t n, normed; /* examples; layers 0..normed-1 have a norm */
     double *x, *target, *linear[LAYERS], *out[LAYERS], *back[2];
     double mean[LAYERS][DIM], scale[LAYERS][DIM];
     double *block;
 } net;
-
-static double *net_W(params *p, size_t layer)
-{
-    return p->a + layer * OF_LAYER;
-}
 
 /* y = Wᵀ·x for W [10][10], x [10][n]: of a layer whose input is W, the gradient of its weights. */
 static void product(double *y, const double *W, const double *x, size_t n)
@@ -112,33 +100,35 @@ static int norm_backward(net *t, double *dx, double *dW, const double *dy, const
                                      gamma, lp_of[t->norm], NRM_TRAIN, EPSILON, 1, DIM, t->n);
 }
 
-/* The sum of ||z - A x||² and its gradient at p. Not finite: a run that has left the numbers. */
-static double net_gradient(net *t, const params *p, params *g)
+/* The sum of ||z - A x||² and its gradient. Not finite: a run that has left the numbers. */
+static int net_gradient(landscape_model *m, double *loss)
 {
+    net *t = (net *)m;
     const double *in = t->x;
-    double loss = 0, *dy = t->back[0], *dx = t->back[1], *swap;
+    double *dy = t->back[0], *dx = t->back[1], *swap;
     size_t i, l;
-    memset(g, 0, sizeof *g);
+    memset(t->grad, 0, sizeof t->grad);
+    *loss = 0;
     for (l = 0; l < LAYERS; l++) {
-        const double *W = p->a + l * OF_LAYER;
+        const double *W = t->now + l * OF_LAYER;
         product(t->linear[l], W, in, t->n);
         if (l < t->normed) (void)norm_forward(t, W, l);
         in = l < t->normed ? t->out[l] : t->linear[l];
     }
     for (i = 0; i < DIM * t->n; i++) {
         const double d = in[i] - t->target[i];
-        loss += d * d;
+        *loss += d * d;
         dy[i] = 2 * d;
     }
     for (l = LAYERS; l-- > 0; swap = dx, dx = dy, dy = swap) {
-        const double *W = p->a + l * OF_LAYER;
-        double *dW = g->a + l * OF_LAYER;
+        const double *W = t->now + l * OF_LAYER;
+        double *dW = t->grad + l * OF_LAYER;
         const double *from = l == 0 ? t->x : l <= t->normed ? t->out[l - 1] : t->linear[l - 1];
         if (l < t->normed) (void)norm_backward(t, dy, dW, dy, W, l);
         weight_gradient(dW, from, dy, t->n);
         if (l > 0) (void)nrm_linear_forward(dx, W, dy, NULL, DIM, DIM, t->n);
     }
-    return loss;
+    return NRM_OK;
 }
 
 /* ---- data and start -------------------------------------------------------------------------- */
@@ -151,12 +141,26 @@ static void net_data(net *t, uint64_t seed)
     double A[WEIGHTS];
     nrm_rng rng;
     size_t i, n;
-    nrm_rng_seed(&rng, seed, STREAM_A);
-    for (i = 0; i < WEIGHTS; i++) A[i] = draw_normal(&rng);
+    draw_normals(A, WEIGHTS, 1, seed, STREAM_A);
     nrm_rng_seed(&rng, seed, STREAM_X);
     for (n = 0; n < t->n; n++)
         for (i = 0; i < DIM; i++) t->x[i * t->n + n] = draw_normal(&rng);
     (void)nrm_linear_forward(t->target, A, t->x, NULL, DIM, DIM, t->n);
+}
+
+/* All arms of a seed have the same data, and the same weights at the start. */
+static void net_start(net *t, uint64_t seed)
+{
+    const double most = sqrt(6.0 / (DIM + DIM));
+    nrm_rng rng;
+    size_t i, l;
+    memset(t->now, 0, sizeof t->now);
+    for (l = 0; l < LAYERS; l++) {
+        double *W = t->now + l * OF_LAYER;
+        nrm_rng_seed(&rng, seed, STREAM_W + l);
+        for (i = 0; i < WEIGHTS; i++) W[i] = most * (2 * draw_uniform(&rng) - 1);
+        for (i = 0; i < DIM; i++) W[WEIGHTS + i] = 1;
+    }
 }
 
 static int net_make(net *t, const lab_run *r)
@@ -164,6 +168,9 @@ static int net_make(net *t, const lab_run *r)
     double *at;
     size_t l;
     memset(t, 0, sizeof *t);
+    t->m = (landscape_model){
+        .n = PARAMS, .params = t->now, .grads = t->grad, .evaluate = net_gradient};
+    t->lr = r->arm >= SLOW && r->arm < ALL25 ? 1e-7 : 1e-6;
     t->norm = norm_of(r->arm);
     t->n = r->quick ? 200 : SAMPLES;
     t->normed = t->norm == NONE ? 0 : r->arm == ALL25 ? LAYERS : LAYERS - 1;
@@ -175,29 +182,8 @@ static int net_make(net *t, const lab_run *r)
     for (l = 0; l < LAYERS; l++) t->linear[l] = at += DIM * t->n;
     for (l = 0; l < LAYERS; l++) t->out[l] = at += DIM * t->n;
     net_data(t, r->seed);
+    net_start(t, r->seed);
     return 0;
-}
-
-/* The same weights for all arms of a seed. */
-static void params_start(params *p, uint64_t seed)
-{
-    const double most = sqrt(6.0 / (DIM + DIM));
-    nrm_rng rng;
-    size_t i, l;
-    memset(p, 0, sizeof *p);
-    for (l = 0; l < LAYERS; l++) {
-        double *W = net_W(p, l);
-        nrm_rng_seed(&rng, seed, STREAM_W + l);
-        for (i = 0; i < WEIGHTS; i++) W[i] = most * (2 * draw_uniform(&rng) - 1);
-        for (i = 0; i < DIM; i++) W[WEIGHTS + i] = 1;
-    }
-}
-
-/* p - s·g, for the first `layers` layers. */
-static void params_step(params *to, const params *p, const params *g, double s, size_t layers)
-{
-    size_t i;
-    for (i = 0; i < PARAMS; i++) to->a[i] = p->a[i] - (i < layers * OF_LAYER ? s * g->a[i] : 0);
 }
 
 static double cosine(const double *a, const double *b, size_t n)
@@ -212,57 +198,45 @@ enum { STEPS = 10000, GRID = 100, PROBES = STEPS / GRID + 1, EARLY = 20, PLACES 
 static const size_t place[PLACES] = {9, 17}; /* counted from 1, as in the paper */
 static const double scales[SCALES] = {0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30};
 
+/* Along the gradient: the lowest and highest loss, the least and most change of the gradient, the
+   most change over distance. Of a layer: the length of G - G', the cosine of both, and the length
+   over that of G. The cosine of the gradient with that of the next step. */
+enum { LOW, HIGH, DLOW, DHIGH, BETA, ICS, COS, CURVES = BETA + 1 + 2 * PLACES };
+enum { REL = CURVES, TURN = REL + PLACES, LOSS, QUANTITIES };
+static const char *const curve_name[CURVES] = {"low",  "high", "dlow",  "dhigh", "beta",
+                                               "ics9", "cos9", "ics17", "cos17"};
+
 typedef struct probe {
-    double loss, turn; /* cosine of g with the gradient of the next step */
-    struct {           /* internal covariate shift */
-        double length, relative, cosine;
-    } at[PLACES];
-    double lowest, highest;           /* loss along the gradient    */
-    double least_change, most_change; /* of the gradient            */
-    double beta;                      /* change over distance, most */
+    double of[QUANTITIES];
 } probe;
 
-typedef struct trial {
-    net t;
-    double lr;
-    params now, grad, trial, trial_grad, before; /* before: the gradient of the last step */
-} trial;
-
-/* The layers before each place make their step with all they have, W, γ and β. */
-static void probe_shift(trial *c, probe *p)
+/* Everything at the present place. Leaves the parameters as they are there. The layers before each
+   place make their step with all they have, W, γ and β. */
+static probe probe_all(net *t, landscape_place *here)
 {
+    landscape_view v;
+    double loss;
+    probe p;
     size_t i;
     for (i = 0; i < PLACES; i++) {
-        const double *G = net_W(&c->grad, place[i] - 1), *H = net_W(&c->trial_grad, place[i] - 1);
-        params_step(&c->trial, &c->now, &c->grad, c->lr, place[i] - 1);
-        (void)net_gradient(&c->t, &c->trial, &c->trial_grad);
-        p->at[i].length = training_distance(G, H, WEIGHTS);
-        p->at[i].relative = p->at[i].length / sqrt(training_dot(G, G, WEIGHTS));
-        p->at[i].cosine = cosine(G, H, WEIGHTS);
+        const size_t before = (place[i] - 1) * OF_LAYER;
+        const double *G = here->grads + before, *H = t->grad + before;
+        double *shift = &p.of[ICS + 2 * i];
+        landscape_move(here, t->lr, before);
+        (void)net_gradient(&t->m, &loss);
+        *shift = training_distance(G, H, WEIGHTS);
+        p.of[COS + 2 * i] = cosine(G, H, WEIGHTS);
+        p.of[REL + i] = *shift / sqrt(training_dot(G, G, WEIGHTS));
     }
-}
-
-/* Everything at the present parameters, whose gradient is there. Changes nothing but scratch. */
-static probe probe_all(trial *c, double loss)
-{
-    const double length = sqrt(training_dot(c->grad.a, c->grad.a, PARAMS));
-    probe p = {loss, (double)NAN, .lowest = DBL_MAX, .least_change = DBL_MAX};
-    size_t i;
-    probe_shift(c, &p);
-    for (i = 0; i < SCALES; i++) {
-        const double s = scales[i] * c->lr;
-        double change;
-        params_step(&c->trial, &c->now, &c->grad, s, LAYERS);
-        loss = net_gradient(&c->t, &c->trial, &c->trial_grad);
-        change = training_distance(c->trial_grad.a, c->grad.a, PARAMS);
-        if (!(loss < DBL_MAX)) loss = DBL_MAX; /* too far to have a value: the largest there is */
-        if (!(change < DBL_MAX)) change = DBL_MAX;
-        p.lowest = fmin(p.lowest, loss);
-        p.highest = fmax(p.highest, loss);
-        p.least_change = fmin(p.least_change, change);
-        p.most_change = fmax(p.most_change, change);
-        p.beta = fmax(p.beta, change / (s * length));
-    }
+    landscape_view_start(&v);
+    for (i = 0; i < SCALES; i++) (void)landscape_view_add(&v, here, scales[i] * t->lr);
+    p.of[LOW] = v.lowest;
+    p.of[HIGH] = v.highest;
+    p.of[DLOW] = v.least;
+    p.of[DHIGH] = v.most;
+    p.of[BETA] = v.beta;
+    p.of[TURN] = (double)NAN; /* until the next step */
+    p.of[LOSS] = here->loss;
     return p;
 }
 
@@ -295,18 +269,10 @@ static int drawn(size_t step)
 
 static void record_curves(lab_run *r, const probe *p, size_t step)
 {
-    const double x = (double)step;
-    size_t i;
+    const int curves = norm_of(r->arm) <= BATCH ? CURVES : ICS;
+    int i;
     if (!drawn(step) || r->arm == ALL25) return;
-    lab_record(r, "low", x, p->lowest);
-    lab_record(r, "high", x, p->highest);
-    lab_record(r, "dlow", x, p->least_change);
-    lab_record(r, "dhigh", x, p->most_change);
-    lab_record(r, "beta", x, p->beta);
-    for (i = 0; i < PLACES && norm_of(r->arm) <= BATCH; i++) {
-        lab_record_as(r, x, p->at[i].length, "ics%u", (unsigned)place[i]);
-        lab_record_as(r, x, p->at[i].cosine, "cos%u", (unsigned)place[i]);
-    }
+    for (i = 0; i < curves; i++) lab_record(r, curve_name[i], (double)step, p->of[i]);
 }
 
 /* The distribution of one unit before its norm: Gaussian, as its inputs are. */
@@ -322,41 +288,36 @@ static void record_unit(lab_run *r, const net *t, size_t step)
 }
 
 /* Medians over all probes of the even grid. */
-static void record_medians(lab_run *r, const probe *p, size_t n)
+static void record_medians(lab_run *r, const probe *p, size_t n, double rate)
 {
     static const struct {
         const char *name;
-        size_t at; /* of the probe, which number */
-        int early; /* of steps 0 to 1000, log10 */
-    } of[] = {{"rel9_m", offsetof(probe, at[0].relative), 0},
-              {"cos9_m", offsetof(probe, at[0].cosine), 0},
-              {"rel17_m", offsetof(probe, at[1].relative), 0},
-              {"cos17_m", offsetof(probe, at[1].cosine), 0},
-              {"turn_m", offsetof(probe, turn), 0},
-              {"high_m", offsetof(probe, highest), 1},
-              {"dhigh_m", offsetof(probe, most_change), 1},
-              {"beta_early", offsetof(probe, beta), 1}};
+        int of, early; /* of steps 0 to 1000, log10 */
+    } medians[] = {{"rel9_m", REL},       {"cos9_m", COS},        {"rel17_m", REL + 1},
+                   {"cos17_m", COS + 2},  {"turn_m", TURN},       {"high_m", HIGH, 1},
+                   {"dhigh_m", DHIGH, 1}, {"beta_early", BETA, 1}};
     double v[PROBES];
     size_t i, k;
-    for (k = 0; k < LAB_COUNT(of); k++) {
-        const size_t count = of[k].early && n > 11 ? 11 : n;
+    for (k = 0; k < LAB_COUNT(medians); k++) {
+        const int early = medians[k].early;
+        const size_t count = early && n > 11 ? 11 : n;
         for (i = 0; i < count; i++) {
-            memcpy(&v[i], (const char *)&p[i] + of[k].at, sizeof v[i]);
-            if (of[k].early) v[i] = log10(v[i]);
+            const double seen = p[i].of[medians[k].of];
+            v[i] = early ? log10(seen) : seen;
         }
-        lab_record(r, of[k].name, 0, stats_median(v, count));
+        lab_record(r, medians[k].name, 0, stats_median(v, count));
     }
     for (k = 0, i = 5; i < n && i <= 20; i++) /* steps 500..2000, while the loss still moves */
-        if (fabs(p[i - 5].loss - p[i].loss) >= 1e-3 * p[i - 5].loss)
-            v[k++] = p[i].beta * learning_rate(r->arm);
+        if (fabs(p[i - 5].of[LOSS] - p[i].of[LOSS]) >= 1e-3 * p[i - 5].of[LOSS])
+            v[k++] = p[i].of[BETA] * rate;
     lab_record(r, "beta_m", 0, stats_median(v, k)); /* in units of 1 / learning rate: 2 expected */
 }
 
 /* Where the run has come to, beside the losses of the best linear maps. */
 static void record_end(lab_run *r, const net *t, const probe *p, size_t n)
 {
-    const double end = p[n - 1].loss, then = p[n > 10 ? n - 11 : 0].loss;
-    double level[DIM + 1], gap = DBL_MAX;
+    const double end = p[n - 1].of[LOSS], then = p[n > 10 ? n - 11 : 0].of[LOSS];
+    double level[DIM + 1], gap = (double)INFINITY;
     size_t i, rank = 0;
     levels(t, level);
     for (i = 0; i <= DIM; i++) {
@@ -380,37 +341,36 @@ static int is_short(size_t arm)
 
 static int run(lab_run *r)
 {
+    static net t;
+    static probe kept[PROBES];
+    static double before[PARAMS]; /* the gradient of the last step */
     const size_t grid = r->quick ? 20 : GRID;
     const size_t steps = r->quick ? 120 : is_short(r->arm) ? 3000 : STEPS;
-    trial *c = (trial *)malloc(sizeof *c);
-    probe *kept = (probe *)malloc(PROBES * sizeof *kept);
+    landscape_place here;
     size_t step, n = 0;
-    if (!c || !kept || net_make(&c->t, r)) {
+    if (net_make(&t, r) || landscape_place_make(&here, &t.m, r->seed)) {
         fprintf(stderr, "out of memory\n");
         return -1;
     }
-    c->lr = learning_rate(r->arm);
-    params_start(&c->now, r->seed);
     for (step = 0; step <= steps; step++) {
-        const double loss = net_gradient(&c->t, &c->now, &c->grad);
         const int on_grid = step % grid == 0;
-        if (n > 0 && step % grid == 1) kept[n - 1].turn = cosine(c->before.a, c->grad.a, PARAMS);
-        if (on_grid) record_unit(r, &c->t, step);
-        if (on_grid) lab_record(r, "loss", (double)step, loss);
+        (void)landscape_arrive(&here);
+        if (n > 0 && step % grid == 1) kept[n - 1].of[TURN] = cosine(before, here.grads, PARAMS);
+        if (on_grid) record_unit(r, &t, step);
+        if (on_grid) lab_record(r, "loss", (double)step, here.loss);
         if ((on_grid || step < EARLY) && !is_short(r->arm)) {
-            const probe p = probe_all(c, loss);
+            const probe p = probe_all(&t, &here);
             record_curves(r, &p, step);
             if (on_grid) kept[n++] = p;
         }
-        c->before = c->grad;
-        params_step(&c->now, &c->now, &c->grad, c->lr, LAYERS);
+        memcpy(before, here.grads, sizeof before);
+        landscape_move(&here, t.lr, PARAMS);
         if (on_grid) lab_progress(r, (double)step / (double)steps);
     }
-    if (n > 0) record_medians(r, kept, n);
-    if (n > 0) record_end(r, &c->t, kept, n);
-    free(c->t.block);
-    free(c);
-    free(kept);
+    if (n > 0) record_medians(r, kept, n, t.lr);
+    if (n > 0) record_end(r, &t, kept, n);
+    landscape_place_free(&here);
+    free(t.block);
     return 0;
 }
 
@@ -567,53 +527,50 @@ static const lab_claim claims[] = {
 
 /* The slope of the loss in a random direction, against the difference of two losses. The step is
    short, as L1 and L∞ have kinks. */
-static double check_gradient(trial *c)
+static double check_gradient(landscape_place *here)
 {
     const double h = 1e-9;
-    double plus, minus, slope;
-    params p = c->now, direction;
-    draw_normals(direction.a, PARAMS, 1, 1, 3);
-    (void)net_gradient(&c->t, &p, &c->grad);
-    slope = training_dot(c->grad.a, direction.a, PARAMS);
-    params_step(&p, &c->now, &direction, -h, LAYERS);
-    plus = net_gradient(&c->t, &p, &c->trial_grad);
-    params_step(&p, &c->now, &direction, h, LAYERS);
-    minus = net_gradient(&c->t, &p, &c->trial_grad);
+    double plus, minus, slope, change;
+    (void)landscape_arrive(here);
+    draw_normals(here->direction, PARAMS, 1, 1, 3);
+    slope = training_dot(here->grads, here->direction, PARAMS);
+    (void)landscape_look(here, -h, &plus, &change);
+    (void)landscape_look(here, h, &minus, &change);
     return fabs((plus - minus) / (2 * h) - slope) / fabs(slope);
 }
 
 /* Do 12 steps with probes end with the same bits as 12 without? */
-static int check_bits(trial *c)
+static int check_bits(net *t, landscape_place *here)
 {
-    params end[2];
+    double end[2][PARAMS];
     int probed, step;
     for (probed = 0; probed < 2; probed++) {
-        params_start(&c->now, 1);
+        net_start(t, 1);
         for (step = 0; step < 12; step++) {
-            const double loss = net_gradient(&c->t, &c->now, &c->grad);
-            if (probed && step % 4 == 0) (void)probe_all(c, loss);
-            params_step(&c->now, &c->now, &c->grad, c->lr, LAYERS);
+            (void)landscape_arrive(here);
+            if (probed && step % 4 == 0) (void)probe_all(t, here);
+            landscape_move(here, t->lr, PARAMS);
         }
-        end[probed] = c->now;
+        memcpy(end[probed], t->now, sizeof t->now);
     }
-    return memcmp(&end[0], &end[1], sizeof end[0]) == 0;
+    return memcmp(end[0], end[1], sizeof end[0]) == 0;
 }
 
 /* Of a small network of each arm. */
 static void check_all(lab_report *r)
 {
-    trial *c = (trial *)malloc(sizeof *c);
+    static net t;
+    landscape_place here;
     lab_run run = {.seed = 1, .quick = 1};
     double slope = 0;
     size_t same = 0;
-    for (; c && run.arm < ARMS && !net_make(&c->t, &run); run.arm++) {
-        c->lr = learning_rate(run.arm);
-        params_start(&c->now, 1);
-        slope = stats_larger(slope, check_gradient(c));
-        same += (size_t)check_bits(c);
-        free(c->t.block);
+    for (; run.arm < ARMS; run.arm++) {
+        if (net_make(&t, &run) || landscape_place_make(&here, &t.m, 1)) break;
+        slope = stats_larger(slope, check_gradient(&here));
+        same += (size_t)check_bits(&t, &here);
+        landscape_place_free(&here);
+        free(t.block);
     }
-    free(c);
     lab_check(r, same == ARMS, "Steps with probes end with the bits of steps without",
               "in %u of %u arms", (unsigned)same, (unsigned)ARMS);
     lab_check(r, run.arm == ARMS && slope < 1e-5,
@@ -672,18 +629,12 @@ static void draw_paper(plot_panel *p)
     }
 }
 
-/* The means of all norms alone, for five bands would cover each other; over the seeds that all
-   have, since each has an A of its own. */
+/* The means of all norms alone, for five bands would cover each other. */
 static void draw_norms(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    size_t k, i;
+    size_t k;
     for (k = 0; k < NORMS; k++) {
-        const lab_curve c = lab_over_seeds(r, k, panel->series);
-        for (i = 0; i < c.n; i++) {
-            lab_numbers all = lab_all(r, k, panel->series, c.x[i]);
-            all.n = lab_seeds(r, L2);
-            c.mean[i] = pow(10, lab_describe(lab_map(all, log10)).mean);
-        }
+        const lab_curve c = lab_geometric(r, k, panel->series, 0);
         plot_line(p, arms[k].name, c.x, c.mean, c.n, look_of(k));
     }
     if (panel->value > 0) draw_paper(p);

@@ -257,9 +257,7 @@ static int learn(trainer *t, nrm_acc *loss)
     const size_t when = t->step * (STEPS / t->plan->steps);
     nrm_acc accuracy = 0;
     int rc = NRM_OK;
-    k->m.x = t->order.x;
-    k->m.labels = t->order.labels;
-    k->m.rows = t->order.count;
+    landscape_batch(&k->m, &t->order);
     if (t->step == 0 && k->m.weight_norm) rc = landscape_first_batch(&k->m);
     if (rc >= 0 && t->looked_at && t->run->arm < SLOW && when % 100 == 0) rc = probe_drift(k, when);
     if (rc >= 0 && t->looked_at && when % 10 == 0) rc = probe(k, when);

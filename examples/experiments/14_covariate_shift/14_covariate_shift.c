@@ -6,9 +6,10 @@
    layer, not the output layer, is "last"; medians over a window, since single steps scatter by
    decades; a cosine with a gradient of length 0 is left out. */
 #include "lab/experiment.h"
+#include "lab/landscape.h"
 
 enum { CLASSES = 10, WIDTH = 100, BATCH = 128, MOST_STEPS = 1500 };
-enum { SHOWN = 3, WINDOWS = 4, BIN = 75, LOOKS = 200 };
+enum { SHOWN = 3, WINDOWS = 4, BIN = 75 };
 
 /* ---- the arms -------------------------------------------------------------------------------- */
 
@@ -59,22 +60,18 @@ static nrm_mlp_spec network(trainer *t)
 enum { DISTANCE, RELATIVE, COSINE, FIGURES }; /* what is told of two gradients */
 static const char *const figure_name[FIGURES] = {"shift", "relative", "cosine"};
 
-/* What a look at one step finds: of each layer shown the figures of G and G'; cosines of the
-   gradients of this step and the next one, and on this step's batch before and after it; 1 if the
-   loss is lower after it. */
-enum { NEXT = SHOWN * FIGURES, SAME, DOWN, SEEN };
-static const char *const other_name[SEEN - NEXT] = {"next", "same", "down"};
-
-typedef struct sight {
-    double step, of[SEEN];
-} sight;
+/* What there is of a step: if it is looked at, of each layer shown the figures of G and G', cosines
+   of its gradient and the next step's, and on its own batch before and after it, and 1 if the loss
+   is lower after it. Of all steps loss and accuracy of the batch. */
+enum { NEXT = SHOWN * FIGURES, SAME, DOWN, LOSS, ACCURACY, SEEN };
+static const char *const other_name[] = {"next", "same", "down", "loss", "accuracy"};
 
 typedef struct course { /* of a training */
-    nrm_real *kept, *g; /* [n_params] parameters and gradient while a look disturbs them */
-    double *pending;    /* where the cosine of g and the next step's gradient is missing */
-    sight seen[LOOKS];
-    size_t looks;
-    double loss[MOST_STEPS], accuracy[MOST_STEPS];
+    landscape_model m;
+    landscape_place here;
+    nrm_real *last;                /* [n_params] gradient of the last step that was looked at */
+    double *pending;               /* where its cosine with the next step's is missing */
+    double seen[MOST_STEPS][SEEN]; /* nan: not seen */
 } course;
 
 static void compare(double *of, const nrm_real *g, const nrm_real *g2, size_t n)
@@ -85,101 +82,76 @@ static void compare(double *of, const nrm_real *g, const nrm_real *g2, size_t n)
     of[COSINE] = a > 0 && b > 0 ? training_dot(g, g2, n) / a / b : (double)NAN;
 }
 
-static int gradient(trainer *t, nrm_acc *loss)
-{
-    return nrm_mlp_gradient(t->net, loss, t->order.x, t->order.labels, t->order.count, NRM_TRAIN);
-}
-
-/* The first n parameters make their step; all others are as before. */
-static void move(trainer *t, size_t n)
-{
-    const course *c = (const course *)t->plan->context;
-    nrm_mlp *net = t->net;
-    size_t i;
-    memcpy(net->params, c->kept, net->n_params * sizeof *c->kept);
-    for (i = 0; i < n; i++) net->params[i] -= net->spec.lr * c->g[i];
-}
-
 /* G' of layer l against its G. The parameters that come before W of layer l make their step. */
-static int shift_of(trainer *t, size_t l, double *of)
+static int shift_of(course *c, size_t l, double *of)
 {
-    const nrm_mlp_state *s = &t->net->state[l];
-    const size_t before = (size_t)(s->W - t->net->params);
-    const course *c = (const course *)t->plan->context;
+    const nrm_mlp *net = c->m.net;
+    const nrm_mlp_state *s = &net->state[l];
+    const size_t before = (size_t)(s->W - net->params);
+    nrm_acc loss;
     int rc;
-    move(t, before);
-    rc = gradient(t, NULL);
-    compare(of, c->g + before, s->dW, s->in * s->shape.width);
+    landscape_move(&c->here, (double)net->spec.lr, before);
+    rc = c->m.evaluate(&c->m, &loss);
+    compare(of, c->here.grads + before, s->dW, s->in * s->shape.width);
     return rc;
 }
 
-/* The cosine of the last look's gradient and the present one, if that is still missing. */
-static void meet_next(course *c, const nrm_mlp *net)
-{
-    double of[FIGURES];
-    if (!c->pending) return;
-    compare(of, c->g, net->grads, net->n_params);
-    *c->pending = of[COSINE];
-    c->pending = NULL;
-}
-
 /* Before a step: the gradient, the shifts of the layers, the gradient after the whole step; then
-   all is as it was, and c->g is the gradient. */
-static int look(trainer *t, course *c, sight *s)
+   all is as it was. */
+static int look(trainer *t, course *c, double *seen)
 {
-    nrm_mlp *net = t->net;
-    nrm_acc loss = 0, after = 0;
+    const size_t n = t->net->n_params;
+    nrm_acc after = 0;
     double of[FIGURES];
     size_t k;
-    int rc = gradient(t, &loss);
-    meet_next(c, net);
-    memcpy(c->kept, net->params, net->n_params * sizeof *c->kept);
-    memcpy(c->g, net->grads, net->n_params * sizeof *c->g);
-    s->step = (double)t->step;
+    int rc = landscape_arrive(&c->here);
     for (k = 0; k < SHOWN && rc >= 0; k++)
-        rc = shift_of(t, shape_of(t->run->arm)->shown[k], s->of + k * FIGURES);
+        rc = shift_of(c, shape_of(t->run->arm)->shown[k], seen + k * FIGURES);
     if (t->step == 0 && rc >= 0) {
-        rc = shift_of(t, 0, of);
+        rc = shift_of(c, 0, of);
         lab_record(t->run, "first_layer_shift", 0, of[DISTANCE]);
         lab_record(t->run, "first_layer_cosine", 0, of[COSINE]);
     }
-    move(t, net->n_params);
-    if (rc >= 0) rc = gradient(t, &after);
-    compare(of, c->g, net->grads, net->n_params);
-    move(t, 0);
-    s->of[NEXT] = (double)NAN;
-    s->of[SAME] = of[COSINE];
-    s->of[DOWN] = after < loss;
+    landscape_move(&c->here, (double)t->net->spec.lr, n);
+    if (rc >= 0) rc = c->m.evaluate(&c->m, &after);
+    compare(of, c->here.grads, t->net->grads, n);
+    landscape_move(&c->here, 0, 0);
+    seen[SAME] = of[COSINE];
+    seen[DOWN] = after < c->here.loss;
     return rc;
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static void put(lab_run *r, const char *group, const char *what, double x, double y)
+/* Of bins there is what the figures draw: of the middle layer the shift, and of all cosines. */
+static int is_kept(size_t i, int bin)
 {
-    if (!isnan(y)) lab_record_as(r, x, lab_round(y, 4), "%s_%s", group, what);
+    if (!bin) return i != ACCURACY;
+    if (i < NEXT) return i == FIGURES + DISTANCE || i % FIGURES == COSINE;
+    return i != NEXT && i != DOWN;
 }
 
-/* Medians of the looks at the steps from `from` to before `to`, and the mean loss of these steps,
-   at x of the series whose names begin with the group's. */
-static void put_span(trainer *t, const char *group, size_t from, size_t to, double x)
+/* Medians of what was seen at the steps from `from` to before `to`, or means, at x. */
+static void put_span(trainer *t, int bin, size_t from, size_t to, double x)
 {
     const course *c = (const course *)t->plan->context;
-    double v[LOOKS];
-    size_t i, k, n = 0;
-    if (to > t->step) to = t->step;
-    for (i = 0; i < SEEN && from < to; i++) {
-        char name[32];
-        for (k = 0, n = 0; k < c->looks; k++)
-            if (c->seen[k].step >= (double)from && c->seen[k].step < (double)to)
-                v[n++] = c->seen[k].of[i];
+    size_t i, step;
+    for (i = 0; i < SEEN; i++) {
+        const char *name = i < NEXT ? figure_name[i % FIGURES] : other_name[i - NEXT];
+        double v[MOST_STEPS], found;
+        char layer[32] = "";
+        size_t n = 0;
+        if (!is_kept(i, bin)) continue;
+        for (step = from; step < to && step < t->step; step++)
+            if (!isnan(c->seen[step][i])) v[n++] = c->seen[step][i];
+        if (n == 0) continue;
+        found = i < DOWN ? stats_median(v, n) : stats_mean(v, n);
         if (i < NEXT)
-            (void)snprintf(name, sizeof name, "%s_%zu", figure_name[i % FIGURES],
+            (void)snprintf(layer, sizeof layer, "_%zu",
                            shape_of(t->run->arm)->shown[i / FIGURES] + 1);
-        put(t->run, group, i < NEXT ? name : other_name[i - NEXT], x,
-            i == DOWN ? stats_mean(v, n) : stats_median(v, n));
+        lab_record_as(t->run, x, lab_round(found, 4), "%s_%s%s", bin ? "bin" : "window", name,
+                      layer);
     }
-    if (from < to) put(t->run, group, "loss", x, stats_mean(c->loss + from, to - from));
 }
 
 /* ---- a run ----------------------------------------------------------------------------------- */
@@ -187,11 +159,15 @@ static void put_span(trainer *t, const char *group, size_t from, size_t to, doub
 static int begin(trainer *t)
 {
     course *c = (course *)t->plan->context;
+    size_t step, i;
     memset(c, 0, sizeof *c);
+    for (step = 0; step < MOST_STEPS; step++)
+        for (i = 0; i < SEEN; i++) c->seen[step][i] = (double)NAN;
     if (!t->looked_at) return 0;
-    c->kept = (nrm_real *)malloc(2 * t->net->n_params * sizeof *c->kept);
-    c->g = c->kept + t->net->n_params;
-    return c->kept ? 0 : -1;
+    c->last = (nrm_real *)malloc(t->net->n_params * sizeof *c->last);
+    return !c->last || landscape_model_make(&c->m, t->net, 0)
+               ? -1
+               : landscape_place_make(&c->here, &c->m, t->run->seed);
 }
 
 /* One step of SGD, after a look or not. */
@@ -199,34 +175,39 @@ static int learn(trainer *t, nrm_acc *loss)
 {
     course *c = (course *)t->plan->context;
     const training_order *o = &t->order;
-    const size_t at = t->step;
+    const size_t at = t->step, n = t->net->n_params;
     const int now = t->run->quick ? at < 4 || at % 5 == 0 : at < 20 || at % 10 == 0;
-    sight *s = t->looked_at && now ? &c->seen[c->looks++] : NULL;
+    const int looks = t->looked_at && now;
+    double of[FIGURES], *seen = c->seen[at];
     nrm_acc hits = 0;
-    int rc = s ? look(t, c, s) : NRM_OK;
+    int rc;
+    landscape_batch(&c->m, o);
+    rc = looks ? look(t, c, seen) : NRM_OK;
     if (rc >= 0) rc = nrm_mlp_train_step(t->net, loss, o->x, o->labels, o->count);
     (void)nrm_accuracy(&hits, t->net->logits, o->labels, o->count, CLASSES);
-    if (!s) meet_next(c, t->net);
-    if (s) c->pending = &s->of[NEXT];
-    c->loss[at] = (double)*loss;
-    c->accuracy[at] = (double)hits;
+    seen[LOSS] = (double)*loss;
+    seen[ACCURACY] = (double)hits;
+    if (c->pending) {
+        compare(of, c->last, t->net->grads, n);
+        *c->pending = of[COSINE];
+    }
+    c->pending = looks ? &seen[NEXT] : NULL;
+    if (looks) memcpy(c->last, t->net->grads, n * sizeof *c->last);
     return rc;
 }
 
-/* Looks and the losses of all steps, by windows and by bins. */
+/* By windows and by bins. */
 static int end(trainer *t)
 {
     course *c = (course *)t->plan->context;
     size_t w, from, to;
-    for (w = 0; w < WINDOWS; w++)
-        put_span(t, "window", window_from[w], window_from[w + 1], (double)w);
+    for (w = 0; w < WINDOWS; w++) put_span(t, 0, window_from[w], window_from[w + 1], (double)w);
     for (from = 0; from < t->step; from = to) {
         to = from + BIN < t->step ? from + BIN : t->step;
-        put_span(t, "bin", from, to, (double)(from + to) / 2);
-        put(t->run, "bin", "accuracy", (double)(from + to) / 2,
-            stats_mean(c->accuracy + from, to - from));
+        put_span(t, 1, from, to, (double)(from + to) / 2);
     }
-    free(c->kept);
+    landscape_place_free(&c->here);
+    free(c->last);
     return 0;
 }
 
@@ -330,11 +311,9 @@ static void judge_spiral(lab_report *r, const lab_claim *c)
 static void check_first_layer(lab_report *r)
 {
     const double shift = lab_worst(r, "first_layer_shift");
-    double cosine = 0;
-    size_t a, s;
-    for (a = 0; a < ARMS; a++)
-        for (s = 0; s < lab_seeds(r, a); s++)
-            cosine = stats_larger(cosine, fabs(lab_at(r, a, s, "first_layer_cosine", 0) - 1));
+    const double most = lab_worst(r, "first_layer_cosine");
+    const double least = lab_least(r, 0, ARMS - 1, "first_layer_cosine", 0);
+    const double cosine = stats_larger(fabs(most - 1), fabs(least - 1));
     lab_check(r, shift <= 0 && cosine < 1e-6, "first layer",
               "shift %g, expected 0; cosine off 1 by %.1e", shift, cosine);
 }
@@ -428,15 +407,13 @@ static double at_stage(const lab_report *r, size_t arm, const char *series)
 /* How alike G and G' are against the loss at that time, all seeds: nets at the same stage. */
 static void draw_stage(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    int kind;
+    size_t arm, s;
     plot_heading(p, lab_format(r, "mean: none %.2f, batch norm %.2f",
                                at_stage(r, panel->arm + NONE, panel->series),
                                at_stage(r, panel->arm + NORMED, panel->series)));
-    for (kind = 0; kind < KINDS; kind++) {
-        const size_t arm = panel->arm + (size_t)kind;
+    for (arm = panel->arm; arm <= panel->arm + NORMED; arm++) {
         const plot_style style = {look_of(arm).color, .alpha = 0.6, .size = 0.7,
-                                  .marker = kind == NONE ? PLOT_RING : PLOT_CIRCLE};
-        size_t s;
+                                  .marker = arm % KINDS == NONE ? PLOT_RING : PLOT_CIRCLE};
         for (s = 0; s < lab_seeds(r, arm); s++) {
             const lab_series loss = lab_get(r, arm, s, "bin_loss");
             const lab_series y = lab_get(r, arm, s, panel->series);

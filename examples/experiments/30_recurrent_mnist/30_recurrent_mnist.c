@@ -454,48 +454,41 @@ static const char accuracy_pilot[] =
 static const lab_claim claims[] = {
     {"30a", "With layer norm the scale of Wh matters less for gradients through time", ba, stable,
      "log10(|dL/dh[1]|/|dL/dh[28]|) at the start: range over ρ smaller, paired, and in the mean "
-     "below the plain one / 1.5, else partly", ratio_pilot, LAB_TRAINING, LAB_SETTING,
-     RANGES(ratio), .times = 1.5},
+     "below the plain one / 1.5, else partly", ratio_pilot, RANGES(ratio), .times = 1.5},
     {"30b", "For large ρ the network with layer norm is the better one", tutorial,
      "no numbers: \"proper weight initialization is not as important\"",
      "test accuracy, tanh, ρ >= 1.5, both rates: higher in each of six cells, paired",
-     accuracy_pilot, LAB_TRAINING, LAB_SETTING,
+     accuracy_pilot, .say = "higher in #! of 6 cells",
      LAB_PARTS(CELL(TANH_SLOW, 2), CELL(TANH_SLOW, 3), CELL(TANH_SLOW, 4), CELL(TANH_FAST, 2),
                CELL(TANH_FAST, 3), CELL(TANH_FAST, 4)),
-     .say = "higher in #! of 6 cells",
      .remark = "layer norm, plain at rate 0.1, then 0.5: #1[%.3f], #2[%.3f]; #3[%.3f], #4[%.3f]; "
      "#5[%.3f], #6[%.3f]; #7[%.3f], #8[%.3f]; #9[%.3f], #10[%.3f]; #11[%.3f], #12[%.3f]"},
     {"30c", "With layer norm no run diverges", ba, stable, "none of the runs, tanh and ReLU",
-     "trial runs (1 seed): none; plain ReLU does for ρ >= 1.5", LAB_TRAINING, LAB_SETTING,
-     judge_divergence},
+     "trial runs (1 seed): none; plain ReLU does for ρ >= 1.5", .judge = judge_divergence},
     {"30d", "Layer norm prevents vanishing gradients", tutorial, helps, "ρ = 0.5, start: "
      "|dL/dh[1]|/|dL/dh[28]| larger than plain, paired, and in the mean above 1e-3, else partly",
-     "trial runs (1 seed): 6e-10 against 9e-13. Expected to fail", LAB_TRAINING, LAB_SETTING,
+     "trial runs (1 seed): 6e-10 against 9e-13. Expected to fail",
      END(MORE, 0, -3, HUGE_VAL), .say = "#1[10^%.0e], plain #2[10^%.0e]"},
     {"30e", "Layer norm prevents exploding gradients", tutorial, helps, "ρ = 4, start: "
      "|dL/dh[1]|/|dL/dh[28]| smaller than plain, paired, and in the mean below 10, else partly",
-     "trial runs (1 seed): 1.9 against 9e4", LAB_TRAINING, LAB_SETTING,
+     "trial runs (1 seed): 1.9 against 9e4",
      END(LESS, SCALES - 1, -HUGE_VAL, 1), .say = "#1[10^%.1f], plain #2[10^%.0e]"},
     {"30f", "With layer norm the initialisation of Wh matters less", tutorial,
      "no numbers: \"proper weight initialization is not as important\"",
      "range of the test accuracy over ρ, tanh: smaller at rate 0.1 and at 0.5, paired",
-     accuracy_pilot, LAB_TRAINING, LAB_SETTING,
+     accuracy_pilot, .decimals = 3, .say = "range #1, plain #2; at rate 0.5: #3, plain #4",
      LAB_PARTS({LAB_LESS, FIRST(TANH_SLOW, LAYER), FIRST(TANH_SLOW, PLAIN), .each = accuracy_range},
                {LAB_LESS, FIRST(TANH_FAST, LAYER), FIRST(TANH_FAST, PLAIN),
-                .each = accuracy_range}),
-     .decimals = 3, .say = "range #1, plain #2; at rate 0.5: #3, plain #4"},
+                .each = accuracy_range})},
     {"30g", "Layer norm makes the dynamics stable", ba, stable, "log10 of the rms of h after 500 "
-     "steps without input, start, tanh: range over ρ smaller, paired", "none", LAB_TRAINING,
-     LAB_SETTING,
-     RANGES(silent), .remark = "plain at ρ = 0.5 dies "
-     "out below the range of float: its range is a lower bound"},
+     "steps without input, start, tanh: range over ρ smaller, paired", "none", RANGES(silent),
+     .remark = "plain at ρ = 0.5 dies out below the range of float: its range is a lower bound"},
     {"30h", "Batch norm in a recurrent layer needs statistics of each step",
      "Ba, Kiros & Hinton 2016, section 3.1; a tutorial on batch and layer norm",
      "no numbers: \"requires computing and storing batch statistics for each time step\"",
      "test accuracy, tanh, ρ = 1, with one set for all steps (the better of two) lower than with "
      "one for each, paired, and by more than a point in the mean, else partly; added later, before "
-     "these runs", "none", LAB_TRAINING, LAB_SETTING,
-     judge_statistics}};
+     "these runs", "none", .judge = judge_statistics}};
 /* clang-format on */
 
 /* ---- figures --------------------------------------------------------------------------------- */

@@ -468,11 +468,11 @@ static const lab_claim claims[] = {
     {"18b", "E|αg − αg_B|² is at most α²C/|B|, and equal to it with replacement",
      "Bjorck et al. 2018, via Chinese notes on batch norm", "a bound: α²C/|B|",
      "exact: equal within 3 %, every size, network and seed (partly: the means over seeds)",
-     "trial runs (a toy): 3.696e-3 for 3.706e-3", LAB_IDENTITY, LAB_SETTING, judge_formula,
+     "trial runs (a toy): 3.696e-3 for 3.706e-3", LAB_IDENTITY, .judge = judge_formula,
      .series = "ratio_with"},
     {"18c", "Without replacement it is smaller by (N−|B|)/(N−1)", "sampling theory", "an equality",
      "exact: equal within 3 %, every size, network and seed (partly: the means over seeds)",
-     "trial runs (a toy): 3.4256e-3 for 3.4267e-3", LAB_IDENTITY, LAB_SETTING, judge_formula,
+     "trial runs (a toy): 3.4256e-3 for 3.4267e-3", LAB_IDENTITY, .judge = judge_formula,
      .series = "ratio_without"},
     {"18d", "The gradient of a mini-batch is unbiased also with the batch statistics of training",
      "ours: the decomposition of Bjorck et al. 2018, read as of a network with batch norm",
@@ -486,33 +486,30 @@ static const lab_claim claims[] = {
      "networks, as in training", "none", LAB_TRAINING, LAB_NEWS, judge_improves},
     {"18f", "A larger batch needs fewer steps to the same loss", IOFFE, "no numbers",
      "steps at batch 512 below those at 8, and at most an eighth in the means, both networks",
-     "none", LAB_TRAINING, LAB_SETTING,
+     "none",
      LAB_PARTS({LAB_LESS, WORTH_OF(LARGEST, 0), WORTH_OF(0, 0), .each = steps_of, .times = 8},
                {LAB_LESS, WORTH_OF(LARGEST, 1), WORTH_OF(0, 1), .each = steps_of, .times = 8}),
      .say = "from 8 to 512: #2/1[%.1f] times fewer steps without, #4/3[%.1f] with batch norm",
      .remark = "64 times as large"},
     {"18g", "... but beyond some size more images", "McCandlish et al. 2018; Shallue et al. 2019",
      "no numbers for this network", "images at batch 512 above those at 32, both networks", "none",
-     LAB_TRAINING, LAB_SETTING,
      LAB_PARTS({LAB_MORE, WORTH_OF(LARGEST, 0), WORTH_OF(2, 0), "best_images"},
                {LAB_MORE, WORTH_OF(LARGEST, 1), WORTH_OF(2, 1), "best_images"}),
      .say = "from 32 to 512: #1/2[%.2f] times the images without, #3/4[%.2f] with"},
     {"18h", "The noise C/|g|² tells beyond which batch size few steps are saved",
      "McCandlish et al. 2018 (their simple noise scale)", "to an order of magnitude",
      "the batch at which steps and images are both twice their least: within a factor of 10 and "
-     "within the batches tried, seed by seed, both networks", "none", LAB_TRAINING, LAB_SETTING,
-     judge_scale},
+     "within the batches tried, seed by seed, both networks", "none", .judge = judge_scale},
     {"18i", "A batch is cheaper than its examples one by one", IOFFE,
      "\"much more efficient\", by parallelism; no numbers", "exact, a count: in a batch of 64 an "
      "image takes at most a tenth of the words of memory that it takes alone, no norm, no cache",
-     "none; the count was known when the criterion was written", LAB_ARITHMETIC, LAB_SETTING,
-     judge_cost}};
+     "none; the count was known when the criterion was written", LAB_ARITHMETIC,
+     .judge = judge_cost}};
 /* clang-format on */
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
 static const char *const net_names[2] = {"no norm", "batch norm"};
-static const plot_color net_color[2] = {PLOT_VERMILLION, PLOT_BLUE};
 
 static plot_style look_of(size_t norm)
 {
@@ -539,7 +536,7 @@ static void draw_error(lab_report *r, plot_panel *p, const lab_panel *panel)
             const char *series = lab_format(r, "error_%s", ways[way]);
             for (k = 0; k < SIZES; k++) mean[k] = scale * lab_mean(r, panel->arm, series, sizes[k]);
             plot_scatter(p, way ? "without" : "drawn with replacement", sizes, mean, SIZES,
-                         plot_marked(net_color[panel->arm], way ? PLOT_CROSS : PLOT_RING));
+                         plot_marked(look_of(panel->arm).color, way ? PLOT_CROSS : PLOT_RING));
         }
         plot_text(p, 1.2, scale * C * 0.1, a ? "α = 0.01" : "α = 0.1", PLOT_LEFT, PLOT_INK);
     }
@@ -561,7 +558,7 @@ static void draw_ratio(lab_report *r, plot_panel *p, const lab_panel *panel)
                     y[k] = lab_at(r, arm, s, series, sizes[k]);
                 }
                 plot_scatter(p, lab_format(r, "%s, %s", net_names[arm], ways[way]), x, y, SIZES,
-                             plot_marked(net_color[arm], way ? PLOT_CROSS : PLOT_RING));
+                             plot_marked(look_of(arm).color, way ? PLOT_CROSS : PLOT_RING));
             }
         }
 }
@@ -588,7 +585,8 @@ static void draw_worth(lab_report *r, plot_panel *p, const lab_panel *panel)
         plot_line(p, "fit", batches, curve, BATCHES, plot_thin(PLOT_INK));
     }
     for (norm = 0; norm < 2; norm++)
-        plot_vline(p, lab_average(noise_scale(r, norm)), "C/|g|^2", plot_dotted(net_color[norm]));
+        plot_vline(p, lab_average(noise_scale(r, norm)), "C/|g|^2",
+                   plot_dotted(look_of(norm).color));
 }
 
 static void draw_pareto(lab_report *r, plot_panel *p, const lab_panel *panel)

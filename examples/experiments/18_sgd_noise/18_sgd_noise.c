@@ -298,7 +298,6 @@ static int run_worth(lab_run *run, size_t batch)
         const double lr = 0.1 * sqrt((double)batch / 64) * rate_factor[k];
         double images;
         if (images_to_target(run, batch, lr, 2 * best, &images)) return -1;
-        lab_record(run, "images", rate_factor[k], images);
         if (images < best || (isnan(best_rate) && images > 0)) {
             best = images;
             best_rate = lr;

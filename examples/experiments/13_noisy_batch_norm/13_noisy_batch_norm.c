@@ -38,11 +38,9 @@ static const lab_arm arms[ARMS] = {OF_NETWORK("relu6", 8, 5), OF_NETWORK("sigmoi
 
 #define ARM(net, kind) ((size_t)(net)*KINDS + (size_t)(kind))
 
-/* The first, the middle and the last hidden layer, counted from 0. */
-static size_t shown_layer(int net, int which)
-{
-    return (networks[net].hidden - 1) * (size_t)which / 2;
-}
+/* What is looked at more closely, in the first network alone: the first, the middle and the last of
+   its hidden layers, counted from 0. */
+static const size_t shown[SHOWN] = {0, THIRD, 5};
 
 /* ---- a network in training ------------------------------------------------------------------- */
 
@@ -107,7 +105,7 @@ static void on_event(void *context, const nrm_mlp_event *event)
     landscape_columns(event->data, event->rows, event->cols, t->now.mean[event->layer],
                       t->now.var[event->layer]);
     for (k = 0; k < SHOWN; k++)
-        for (i = 0; i < event->rows && event->layer == shown_layer(t->net, k); i++)
+        for (i = 0; i < event->rows && event->layer == shown[k]; i++)
             t->unit[k][i] = (double)event->data[i * event->cols + UNIT];
 }
 
@@ -218,31 +216,29 @@ static void record_ridges(trial *t, size_t at)
     int k;
     for (i = 0; i < BINS; i++) grid[i] = lo + (hi - lo) * (double)i / (BINS - 1);
     for (k = 0; k < SHOWN; k++) {
-        const size_t layer = shown_layer(t->net, k);
         stats_sort(t->unit[k], t->rows);
         if (stats_kde(t->unit[k], t->rows, stats_bandwidth(t->unit[k], t->rows), grid, BINS,
                       density))
             continue;
         for (i = 0; i < BINS; i++)
             lab_record_as(t->r, lab_round(grid[i], 4), floor(density[i] * 1000 + 0.5) / 1000,
-                          "ridge_%zu_%04zu", layer + 1, at);
+                          "ridge_%zu_%04zu", shown[k] + 1, at);
     }
 }
 
-/* What the weights alone have changed since the start, and (one seed, one network) ridges with the
-   noise of training. */
+/* What the weights alone have changed since the start, and (one seed) ridges with the noise of
+   training. */
 static int visit(trial *t, size_t at)
 {
     const moments kept = t->now;
     int k, rc = fixed_batch(t, 0);
     if (at == 0) t->fixed = t->now;
-    for (k = 0; k < SHOWN && t->net == RELU6; k++) {
-        const size_t layer = shown_layer(t->net, k);
+    for (k = 0; k < SHOWN; k++) {
         changes c = {{0}, 0};
-        add_change(&c, &t->now, &t->fixed, layer);
-        record_changes(t, "weights", &c, layer, (double)at);
+        add_change(&c, &t->now, &t->fixed, shown[k]);
+        record_changes(t, "weights", &c, shown[k], (double)at);
     }
-    if (t->net == RELU6 && t->kind != ONLY_NOISE && t->r->first && rc >= 0) {
+    if (t->kind != ONLY_NOISE && t->r->first && rc >= 0) {
         if (t->kind == NOISY) rc = fixed_batch(t, 1);
         record_ridges(t, at);
     }
@@ -284,7 +280,7 @@ static int begin(trainer *t)
     if (!t->looked_at) return 0;
     t->net->probe = on_event;
     t->net->probe_context = k;
-    return visit(k, 0);
+    return k->net == RELU6 ? visit(k, 0) : 0;
 }
 
 static int after(trainer *t)
@@ -302,7 +298,8 @@ static int after(trainer *t)
         add_change(&k->step, &k->now, &k->before, THIRD);
         add_change(&k->start, &k->now, &k->first, THIRD);
     }
-    if (t->step % window == 0 && k->net == RELU6) {
+    if (k->net != RELU6) return 0;
+    if (t->step % window == 0) {
         const double middle = (double)t->step - (double)window / 2;
         record_changes(k, "step", &k->step, THIRD, middle);
         record_changes(k, "start", &k->start, THIRD, middle);
@@ -460,9 +457,8 @@ static lab_numbers gone(lab_report *r, int kind, const char *what)
     lab_numbers sum = {0};
     int k;
     for (k = 0; k < SHOWN; k++) {
-        const lab_numbers one =
-            lab_mean_over(r, ARM(RELU6, kind),
-                          lab_format(r, "%s_%zu", what, shown_layer(RELU6, k) + 1), 1, STEPS);
+        const lab_numbers one = lab_mean_over(
+            r, ARM(RELU6, kind), lab_format(r, "%s_%zu", what, shown[k] + 1), 1, STEPS);
         sum = k ? lab_calc(sum, '+', one) : one;
     }
     return lab_times(sum, 1.0 / SHOWN);

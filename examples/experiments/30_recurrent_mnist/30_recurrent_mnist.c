@@ -14,7 +14,8 @@ enum { LONG_STEPS = 500, LONG_BATCH = 16 };
 enum { PLAIN, LAYER, NETS, BATCH_NET = NETS };
 enum { TANH_SLOW, TANH_FAST, RELU, GROUPS }; /* activation and learning rate */
 enum { SCALES = 5, BATCH_CELL = GROUPS * NETS * SCALES, ARMS };
-enum { COUNTED = 100 }; /* batches that running statistics are made of */
+enum { COUNTED = 100 };         /* batches that running statistics are made of */
+enum { BEFORE = 0, AFTER = 1 }; /* the training: x of what is looked at then   */
 #define EPS 1e-5
 
 static const double scale[SCALES] = {0.5, 1, 1.5, 2.5, 4};
@@ -162,14 +163,12 @@ static double test_accuracy(network *k)
 
 /* ---- looking at it --------------------------------------------------------------------------- */
 
-/* tanh: how many states are beyond 0.97; ReLU: how many are 0. */
+/* How many states are beyond ±0.97. */
 static double saturated(const network *k, size_t n)
 {
     size_t i, count = 0;
     for (i = n * UNITS; i < (ROWS + 1) * n * UNITS; i++)
-        count += k->rnn.activation == NRM_TANH
-                     ? (k->h[i] > (nrm_real)0.97 || k->h[i] < (nrm_real)-0.97)
-                     : !(k->h[i] > 0);
+        count += k->h[i] > (nrm_real)0.97 || k->h[i] < (nrm_real)-0.97;
     return (double)count / (double)(ROWS * n * UNITS);
 }
 
@@ -178,20 +177,20 @@ static void record(lab_run *r, const char *series, double x, double y)
     if (isfinite(y)) lab_record(r, series, x, y);
 }
 
-/* The first training images as a batch; of the network only the gradients change, which every
-   batch writes anew. With tanh at the smaller rate also state by state at the start. */
-static int take_look(lab_run *r, network *k, size_t step)
+/* With tanh at the smaller rate: the first training images as a batch, at the start state by state.
+   Of the network only the gradients change, which every batch writes anew. */
+static int take_look(lab_run *r, network *k, int when)
 {
     const size_t n = train_set.n < BATCH ? train_set.n : BATCH, state = n * UNITS;
     double first, last;
     size_t t;
+    if (k->is.group != TANH_SLOW) return 0;
     if (gradient(k, train_set.x, train_set.labels, n)) return -1;
     first = training_log_length(k->dh + state, state);
     last = training_log_length(k->dh + ROWS * state, state);
-    record(r, "probe_ratio", (double)step, first - last);
-    record(r, "probe_saturated", (double)step, saturated(k, n));
-    if (step > 0 || k->is.group != TANH_SLOW) return 0;
-    for (t = 1; t <= ROWS; t++) {
+    record(r, "probe_ratio", when, first - last);
+    record(r, "probe_saturated", when, saturated(k, n));
+    for (t = 1; t <= ROWS && when == BEFORE; t++) {
         record(r, "start_slope", (double)t, training_log_length(k->dh + t * state, state));
         if (t % 3 == 1) record(r, "start_rms", (double)t, training_rms(k->h + t * state, state));
     }
@@ -245,28 +244,27 @@ static int diverges(const network *k, double first)
 static int train(lab_run *r, network *k, int looks)
 {
     const double rate = k->is.group == TANH_FAST ? 0.5 : 0.1;
-    const size_t epochs = k->is.group == RELU ? 1 : EPOCHS, every = r->quick ? 2 : 100;
+    const size_t epochs = k->is.group == RELU ? 1 : EPOCHS;
     const size_t steps = epochs * training_steps(train_set.n, BATCH);
     nrm_real *params = (nrm_real *)&k->params, *grads = (nrm_real *)&k->grads;
     training_order order;
     double first = 0;
-    size_t epoch, i, step = 0;
-    int rc = 0, ended = 0;
+    size_t step, i;
+    int rc = looks ? take_look(r, k, BEFORE) : 0;
     if (training_order_start(&order, train_set.n, BATCH, DATASET_PIXELS, r->seed)) return -1;
-    for (epoch = 1; epoch <= epochs && !rc; epoch++) {
-        while (!ended && !rc && training_next(&order, &train_set)) {
-            if (looks && step % every == 0) rc = take_look(r, k, step);
-            if (!rc) rc = gradient(k, order.x, order.labels, order.count);
-            if (step == 0) first = (double)k->loss;
-            ended = diverges(k, first);
-            if (ended) lab_record(r, "diverged", 0, (double)step);
-            for (i = 0; i < PARAMS && !ended; i++) params[i] -= (nrm_real)rate * grads[i];
-            if (!ended) step++;
-            lab_progress(r, (double)step / (double)steps);
+    for (step = 0; step < steps && !rc; step++) {
+        training_go_on(&order, &train_set, 1);
+        rc = gradient(k, order.x, order.labels, order.count);
+        if (step == 0) first = (double)k->loss;
+        if (diverges(k, first)) {
+            lab_record(r, "diverged", 0, (double)step);
+            break;
         }
-        if (!rc && looks) lab_record(r, "test_accuracy", (double)epoch, test_accuracy(k));
+        for (i = 0; i < PARAMS; i++) params[i] -= (nrm_real)rate * grads[i];
+        lab_progress(r, (double)step / (double)steps);
     }
-    if (looks && !rc) rc = take_look(r, k, step);
+    if (looks && !rc) lab_record(r, "test_accuracy", AFTER, test_accuracy(k));
+    if (looks && !rc) rc = take_look(r, k, AFTER);
     training_order_free(&order);
     return rc;
 }
@@ -383,12 +381,12 @@ static double range(const lab_report *r, size_t arm, size_t seed, const char *se
 
 static double ratio_range(const lab_report *r, size_t arm, size_t seed)
 {
-    return range(r, arm, seed, "probe_ratio", 0);
+    return range(r, arm, seed, "probe_ratio", BEFORE);
 }
 
 static double accuracy_range(const lab_report *r, size_t arm, size_t seed)
 {
-    return range(r, arm, seed, "test_accuracy", LAB_LAST);
+    return range(r, arm, seed, "test_accuracy", AFTER);
 }
 
 static double silent_range(const lab_report *r, size_t arm, size_t seed)
@@ -426,7 +424,7 @@ static void judge_statistics(lab_report *r, const lab_claim *c)
     for (s = 0; s < one.n; s++) one.of[s] = stats_larger(one.of[s], average.of[s]);
     lab_verdict(r, c, lab_less(one, own, lab_average(own) - lab_average(one) > 0.01),
                 lab_format(r, "with those of the test batch %s",
-                           lab_text(r, BATCH_CELL, "test_accuracy", LAB_LAST, 3)),
+                           lab_text(r, BATCH_CELL, "test_accuracy", AFTER, 3)),
                 "%s with one for each; pooled %s, one running average %s", lab_pm(r, own, 3),
                 lab_pm(r, pooled, 3), lab_pm(r, average, 3));
 }
@@ -450,7 +448,7 @@ static const char accuracy_pilot[] =
 
 /* clang-format off */
 #define CELL(group, s) /* the test accuracy at the end */                                          \
-    {LAB_MORE, FIRST(group, LAYER) + (s), FIRST(group, PLAIN) + (s), "test_accuracy", LAB_LAST}
+    {LAB_MORE, FIRST(group, LAYER) + (s), FIRST(group, PLAIN) + (s), "test_accuracy", AFTER}
 static const lab_claim claims[] = {
     {"30a", "With layer norm the scale of Wh matters less for gradients through time", ba, stable,
      "log10(|dL/dh[1]|/|dL/dh[28]|) at the start: range over ρ smaller, paired, and in the mean "
@@ -516,8 +514,8 @@ static void draw_names(lab_report *r, plot_panel *p, const lab_panel *panel)
     }
 }
 
-/* Mean, lowest and highest seed at each scale of the group panel->arm, at x = panel->value, such as
-   the last one; panel->other: of logarithms. */
+/* Mean, lowest and highest seed at each scale of the group panel->arm, at x = panel->value;
+   panel->other: of logarithms. */
 static void draw_net(lab_report *r, plot_panel *p, const lab_panel *panel, int net)
 {
     const plot_style style = plot_with_marker(lab_style(net == LAYER ? "layer" : "none"),
@@ -542,7 +540,7 @@ static void draw_against(lab_report *r, plot_panel *p, const lab_panel *panel)
     draw_net(r, p, panel, LAYER);
 }
 
-/* And thin lines: at the last step that was looked at. A gradient that has left the range of float
+/* And thin lines: after the training. A gradient that has left the range of float
    at the first state has no logarithm: it is drawn at the end of that range. */
 static void draw_ratio(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
@@ -556,8 +554,7 @@ static void draw_ratio(lab_report *r, plot_panel *p, const lab_panel *panel)
             const size_t arm = FIRST(TANH_SLOW, net) + (size_t)s, n = lab_seeds(r, arm);
             double sum = 0;
             for (k = 0; k < n; k++) {
-                const lab_series steps = lab_get(r, arm, k, "probe_saturated");
-                const double v = lab_at(r, arm, k, "probe_ratio", steps.x[steps.n - 1]);
+                const double v = lab_at(r, arm, k, "probe_ratio", AFTER);
                 sum += isfinite(v) ? v : -45;
             }
             mid[s] = pow(10, sum / (double)n);
@@ -576,7 +573,7 @@ static void draw_accuracy(lab_report *r, plot_panel *p, const lab_panel *panel)
     draw_against(r, p, panel);
     for (i = 0; i < NETS * SCALES; i++) {
         const size_t arm = FIRST(panel->arm, PLAIN) + i;
-        const double x = (double)(i % SCALES), y = lab_mean(r, arm, panel->series, LAB_LAST) + 0.06;
+        const double x = (double)(i % SCALES), y = lab_mean(r, arm, panel->series, AFTER) + 0.06;
         if (diverged(r, arm) > 0)
             plot_scatter(p, NULL, &x, &y, 1, plot_marked(PLOT_INK, PLOT_CROSS));
     }
@@ -598,7 +595,7 @@ static const char *const scale_name[SCALES] = {"0.5", "1", "1.5", "2.5", "4"};
 #define ACCURACY(group, name, where, note)                                                         \
     {.axes = {1, group, .heading = "accuracy, " name, AGAINST, .y = "test accuracy",               \
               .y_range = {0, 1}, .legend = PLOT_LEGEND_##where},                                   \
-     .draw = draw_accuracy, .arm = group, .series = "test_accuracy", .value = LAB_LAST,            \
+     .draw = draw_accuracy, .arm = group, .series = "test_accuracy", .value = AFTER,               \
      .mark = {{LAB_NOTE_IN, 0.04, 0.1, note, PLOT_LEFT}}}
 static const lab_page training_page = {
     "Layer norm stops exploding gradients and trains from any start", NULL, 1000};

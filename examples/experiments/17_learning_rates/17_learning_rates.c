@@ -306,23 +306,24 @@ static void judge_equal(lab_report *r, const lab_claim *c)
                 lab_pm(r, with, 4), lab_pm(r, none, 4), 100 * lab_describe(off).mean);
 }
 
-static size_t diverged_seeds(const lab_report *r, size_t arm)
+static unsigned long diverged_seeds(const lab_report *r, size_t arm, double rate)
 {
-    size_t s, n = 0;
-    for (s = 0; s < lab_seeds(r, arm); s++)
-        n += lab_at(r, arm, s, "diverged", plans[arm].rate) >= 0 ? 1 : 0;
+    unsigned long n = 0;
+    size_t s;
+    for (s = 0; s < lab_seeds(r, arm); s++) n += lab_at(r, arm, s, "diverged", rate) >= 0;
     return n;
 }
 
 static void judge_divergence(lab_report *r, const lab_claim *c)
 {
-    const size_t n = lab_seeds(r, N_HIGH), high = diverged_seeds(r, N_HIGH);
-    const size_t middle = diverged_seeds(r, N_MIDDLE), with = diverged_seeds(r, B_HIGH);
+    const unsigned long n = (unsigned long)lab_seeds(r, N_HIGH);
+    const unsigned long high = diverged_seeds(r, N_HIGH, 0.1);
+    const unsigned long middle = diverged_seeds(r, N_MIDDLE, 0.003);
     const stats_finding part[2] = {stats_holds(stats_most(high, n)),
                                    stats_holds(stats_most(middle, n))};
     lab_verdict(r, c, stats_together(part, 2), "",
-                "%lu and %lu of %lu seeds at 0.1 and 0.003; with batch norm %lu at 0.1",
-                (unsigned long)high, (unsigned long)middle, (unsigned long)n, (unsigned long)with);
+                "%lu and %lu of %lu seeds at 0.1 and 0.003; with batch norm %lu at 0.1", high,
+                middle, n, diverged_seeds(r, B_HIGH, 0.1));
 }
 
 static const char *const ratio_name[3] = {"ratio1", "ratio4", "ratio7"}; /* of mini-batches */
@@ -477,17 +478,14 @@ static plot_style look_of(size_t arm)
    which any seed did. */
 static void draw_diverged(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    size_t norm, i, s;
+    size_t norm, i;
     for (norm = 0; norm < 3; norm++) {
         const size_t arm = SWEPT_ARM(panel->arm, norm);
         plot_style look = look_of(arm);
         double at[RATES];
-        for (i = 0; i < RATES; i++) {
-            at[i] = (double)NAN;
-            for (s = 0; s < lab_seeds(r, arm); s++)
-                if (lab_at(r, arm, s, "diverged", rate_of[i]) >= 0)
-                    at[i] = 0.04 - 0.04 * (double)norm;
-        }
+        for (i = 0; i < RATES; i++)
+            at[i] =
+                diverged_seeds(r, arm, rate_of[i]) > 0 ? 0.04 - 0.04 * (double)norm : (double)NAN;
         look.marker = PLOT_CROSS;
         plot_scatter(p, NULL, rate_of, at, RATES, look);
     }

@@ -34,248 +34,133 @@ LAB_SETS(train, test, 0, quick ? PART : 0, DATASET_BIN);
 
 /* ---- one run --------------------------------------------------------------------------------- */
 
-typedef struct trial { /* a network in training, and what the probe sees of it */
-    nrm_mlp *net;
-    void *block;
-    nrm_rng order;
-    nrm_real x[BATCH * INPUTS];
-    int labels[BATCH];
-    double *input; /* [WIDTH][test.n] of the last hidden layer's sigmoids */
-    size_t at;     /* test images seen before the present part            */
-} trial;
+static double *input; /* [WIDTH][test.n] of the last hidden layer's sigmoids */
 
-static int trial_start(trial *t, size_t arm, uint64_t seed)
+static nrm_mlp_spec network(trainer *t)
 {
-    nrm_mlp_layer layer[HIDDEN + 1];
-    nrm_mlp_spec spec =
-        training_plain(layer, HIDDEN, WIDTH, NRM_SIGMOID, arm % 2 ? NRM_BATCH_NORM : NRM_NO_NORM);
+    const size_t setting = t->run->arm / 2;
+    nrm_mlp_spec spec = training_plain(t->layer, HIDDEN, WIDTH, NRM_SIGMOID,
+                                       t->run->arm % 2 ? NRM_BATCH_NORM : NRM_NO_NORM);
     spec.max_batch = PART;
-    spec.seed = seed;
     spec.init = NRM_INIT_GAUSSIAN;
-    spec.init_std = (nrm_real)weight_sd[arm / 2];
-    spec.lr = (nrm_real)rate[arm / 2];
-    memset(t, 0, sizeof *t);
-    nrm_rng_seed(&t->order, seed, TRAINING_STREAM_ORDER);
-    t->input = (double *)malloc(WIDTH * test.n * sizeof *t->input);
-    t->net = training_net(&spec, &t->block);
-    return t->input && t->net ? 0 : -1;
+    spec.init_std = (nrm_real)weight_sd[setting];
+    spec.lr = (nrm_real)rate[setting];
+    return spec;
 }
 
-static void trial_end(trial *t)
-{
-    free(t->input);
-    free(t->block);
-}
-
-static int trial_step(trial *t)
-{
-    size_t i;
-    for (i = 0; i < BATCH; i++) {
-        const size_t from = nrm_rng_below(&t->order, (uint32_t)train.n);
-        memcpy(t->x + i * INPUTS, train.x + from * INPUTS, INPUTS * sizeof *t->x);
-        t->labels[i] = train.labels[from];
-    }
-    return nrm_mlp_train_step(t->net, NULL, t->x, t->labels, BATCH);
-}
-
-/* Keeps what the last hidden layer's sigmoids are given, unit by unit. */
-static void watch(void *context, const nrm_mlp_event *event)
-{
-    trial *t = (trial *)context;
-    const int norm = t->net->state[HIDDEN - 1].shape.norm;
-    const int place = norm == NRM_NO_NORM ? NRM_AT_LINEAR : NRM_AT_NORM;
-    size_t i, u;
-    if (event->layer != HIDDEN - 1 || event->place != place || event->gradient) return;
-    for (i = 0; i < event->rows; i++)
-        for (u = 0; u < WIDTH; u++)
-            t->input[u * test.n + t->at + i] = (double)event->data[i * WIDTH + u];
-}
-
-/* The inputs of all sigmoids for all test images, batch norm with the statistics of each part. The
+/* What the sigmoids are given for all test images, batch norm with the statistics of each part. The
    tool for it is the gradient in train mode: it leaves the running statistics alone. */
-static int look(trial *t)
+static int look_inside(trainer *t)
 {
-    int status = NRM_OK;
-    t->net->probe = watch;
-    t->net->probe_context = t;
-    for (t->at = 0; t->at < test.n && status >= 0; t->at += PART) {
-        const size_t left = test.n - t->at;
-        status = nrm_mlp_gradient(t->net, NULL, test.x + t->at * INPUTS, test.labels + t->at,
-                                  left < PART ? left : PART, NRM_TRAIN);
+    const nrm_real *z = t->net->state[HIDDEN - 1].norm_out; /* without a norm, its linear part */
+    size_t at, n, i, u;
+    for (at = 0; at < test.n; at += n) {
+        const nrm_real *x = test.x + at * INPUTS;
+        n = test.n - at < PART ? test.n - at : PART;
+        if (nrm_mlp_gradient(t->net, NULL, x, test.labels + at, n, NRM_TRAIN) < 0) return -1;
+        for (i = 0; i < n; i++)
+            for (u = 0; u < WIDTH; u++) input[u * test.n + at + i] = (double)z[i * WIDTH + u];
     }
-    t->net->probe = NULL;
-    return status;
+    return 0;
 }
 
-static void percentiles(const trial *t, size_t unit, double q[LEVELS])
+static void percentiles(size_t unit, double q[LEVELS])
 {
-    double *v = t->input + unit * test.n;
+    double *v = input + unit * test.n;
     size_t i;
     stats_sort(v, test.n);
     for (i = 0; i < LEVELS; i++) q[i] = stats_quantile(v, test.n, level[i]);
 }
 
-typedef struct wander { /* of the medians of all units, over the training */
+static struct { /* how far the medians of all units wander over the training */
     double lowest[WIDTH], highest[WIDTH], width[WIDTH];
     size_t looks;
 } wander;
 
 /* All units: the median over units of each percentile, and what D is made of. */
-static void record_units(lab_run *r, const trial *t, wander *w, size_t step, size_t from)
+static void record_units(trainer *t)
 {
     double q[WIDTH][LEVELS], one[WIDTH], mean;
     size_t u, i;
-    for (u = 0; u < WIDTH; u++) percentiles(t, u, q[u]);
+    for (u = 0; u < WIDTH; u++) percentiles(u, q[u]);
     for (i = 0; i < LEVELS; i++) {
         for (u = 0, mean = 0; u < WIDTH; u++) {
             one[u] = q[u][i];
             mean += one[u] / WIDTH;
         }
-        lab_record_as(r, (double)step, stats_median(one, WIDTH), "units_%s", level_name[i]);
-        if (step == 0) lab_record(r, "begin_units", level[i], mean);
+        lab_record_as(t->run, (double)t->step, stats_median(one, WIDTH), "units_%s", level_name[i]);
+        if (t->step == 0) lab_record(t->run, "begin_units", level[i], mean);
     }
-    if (step < from) return;
-    for (u = 0; u < WIDTH; u++) {
-        if (w->looks == 0 || q[u][1] < w->lowest[u]) w->lowest[u] = q[u][1];
-        if (w->looks == 0 || q[u][1] > w->highest[u]) w->highest[u] = q[u][1];
-        w->width[u] += q[u][2] - q[u][0];
+    for (u = 0; u < WIDTH && t->step > 0; u++) {
+        if (wander.looks == 0 || q[u][1] < wander.lowest[u]) wander.lowest[u] = q[u][1];
+        if (wander.looks == 0 || q[u][1] > wander.highest[u]) wander.highest[u] = q[u][1];
+        wander.width[u] += q[u][2] - q[u][0];
     }
-    w->looks++;
+    wander.looks += t->step > 0;
 }
 
-static void record_stability(lab_run *r, const wander *w)
+static int record_stability(trainer *t)
 {
     double mean = 0;
     size_t u;
-    for (u = 0; u < WIDTH && w->looks > 0; u++) {
-        const double d = (w->highest[u] - w->lowest[u]) / (w->width[u] / (double)w->looks);
-        lab_record(r, "unit_D", (double)u, d);
+    for (u = 0; u < WIDTH && wander.looks > 0; u++) {
+        const double width = wander.width[u] / (double)wander.looks;
+        const double d = (wander.highest[u] - wander.lowest[u]) / width;
+        lab_record(t->run, "unit_D", (double)u, d);
         mean += d / WIDTH;
     }
-    lab_record(r, "D", 0, mean);
+    if (t->run->arm < 2) lab_record(t->run, "D", 0, mean);
+    return 0;
+}
+
+static size_t every_units(const lab_run *r)
+{
+    return r->quick ? 20 : EVERY_UNITS;
 }
 
 /* Accuracy; in the main setting also what the sigmoids are given. */
-static int evaluate(lab_run *r, trial *t, wander *w, size_t step, size_t every_units)
+static int look(trainer *t)
 {
-    nrm_acc accuracy = 0;
     double q[LEVELS];
     size_t i;
-    int status = nrm_mlp_eval(t->net, NULL, &accuracy, test.x, test.labels, test.n);
-    lab_record(r, "accuracy", (double)step, (double)accuracy);
-    if (status < 0 || r->arm >= 2) return status;
-    status = look(t);
-    if (status < 0) return status;
-    percentiles(t, 0, q);
-    for (i = 0; i < LEVELS; i++) {
-        char series[16] = "unit0_";
-        lab_record(r, strcat(series, level_name[i]), (double)step, q[i]);
-    }
-    if (step % every_units == 0) record_units(r, t, w, step, every_units);
-    return status;
+    lab_record(t->run, "accuracy", (double)t->step, trainer_accuracy(t, &test, NULL));
+    if (t->run->arm >= 2) return 0;
+    if (look_inside(t)) return -1;
+    percentiles(0, q);
+    for (i = 0; i < LEVELS; i++)
+        lab_record_as(t->run, (double)t->step, q[i], "unit0_%s", level_name[i]);
+    if (t->step % every_units(t->run) == 0) record_units(t);
+    return 0;
 }
 
-/* Does a network that is looked at end with the same bits as one that is not? */
-static int record_untouched(lab_run *r)
-{
-    trial *pair = (trial *)malloc(2 * sizeof *pair);
-    int status = pair ? 0 : -1, i, step;
-    for (i = 0; i < 2 && pair; i++)
-        if (trial_start(&pair[i], r->arm, r->seed)) status = -1;
-    for (step = 0; step < CHECK_STEPS && status >= 0; step++)
-        for (i = 0; i < 2 && status >= 0; i++) {
-            if (i == 1 && step % 10 == 0) status = look(&pair[1]);
-            if (status >= 0) status = trial_step(&pair[i]);
-        }
-    if (status >= 0) lab_record(r, "untouched", 0, training_same_bits(pair[0].net, pair[1].net));
-    for (i = 0; i < 2 && pair; i++) trial_end(&pair[i]);
-    free(pair);
-    return status;
-}
-
+/* First a short training twice: does a network that is looked at end with the same bits? */
 static int run(lab_run *r)
 {
-    const size_t steps = r->quick ? 60 : STEPS, every_units = r->quick ? 20 : EVERY_UNITS;
-    const size_t every = r->arm < 2 && !r->quick ? EVERY : every_units;
-    trial *t = (trial *)malloc(sizeof *t);
-    wander w;
-    size_t step;
-    int status = t ? trial_start(t, r->arm, r->seed) : -1;
-    memset(&w, 0, sizeof w);
-    if (status >= 0) status = record_untouched(r);
-    if (status >= 0) status = evaluate(r, t, &w, 0, every_units);
-    for (step = 1; step <= steps && status >= 0; step++) {
-        status = trial_step(t);
-        if (status >= 0 && step % every == 0) {
-            status = evaluate(r, t, &w, step, every_units);
-            lab_progress(r, (double)step / (double)steps);
-        }
-    }
-    if (status >= 0 && r->arm < 2) record_stability(r, &w);
-    if (t) trial_end(t);
-    free(t);
-    return status < 0 ? -1 : 0;
+    trainer_plan plan = {.network = network, .set = &train, .batch = BATCH, .replace = 1};
+    trainer_plan twice;
+    int failed;
+    plan.look_first = plan.no_repeat = 1;
+    twice = plan;
+    twice.look = look_inside;
+    twice.steps = CHECK_STEPS;
+    twice.every = 10;
+    plan.look = look;
+    plan.end = record_stability;
+    plan.steps = r->quick ? 60 : STEPS;
+    plan.every = r->arm < 2 && !r->quick ? EVERY : every_units(r);
+    input = (double *)malloc(WIDTH * test.n * sizeof *input);
+    failed = !input || trainer_twice(r, &twice, "untouched") || trainer_run(r, &plan);
+    free(input);
+    return failed ? -1 : 0;
 }
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-/* Steps at which the accuracies are compared; a quick run has none of them. */
-static double judged_at(const lab_report *r, int i)
-{
-    static const double step[3] = {5000, 10000, 50000};
-    return lab_quick(r) ? LAB_LAST : step[i];
-}
-
-/* Is batch norm above none at all three points, in this setting? */
-static stats_finding above(const lab_report *r, size_t setting)
-{
-    stats_finding part[3];
-    int i;
-    for (i = 0; i < 3; i++)
-        part[i] = lab_more(lab_all(r, 2 * setting + 1, "accuracy", judged_at(r, i)),
-                           lab_all(r, 2 * setting, "accuracy", judged_at(r, i)), 1);
-    return stats_together(part, 3);
-}
-
-/* "0.943 ± 0.002 against 0.909 ± 0.003 at 5,000; ..." */
-static const char *accuracies(lab_report *r, size_t setting)
-{
-    const char *text[3];
-    int i;
-    for (i = 0; i < 3; i++)
-        text[i] = lab_format(r, "%s against %s",
-                             lab_text(r, 2 * setting + 1, "accuracy", judged_at(r, i), 3),
-                             lab_text(r, 2 * setting, "accuracy", judged_at(r, i), 3));
-    return lab_format(r, "5,000: %s; 10,000: %s; 50,000: %s", text[0], text[1], text[2]);
-}
-
-/* "+3.21, +1.50, +0.40": by how many points batch norm is above, at the three steps. */
-static const char *gains(lab_report *r, size_t setting)
-{
-    double gain[3];
-    int i;
-    for (i = 0; i < 3; i++)
-        gain[i] = 100 * (lab_mean(r, 2 * setting + 1, "accuracy", judged_at(r, i)) -
-                         lab_mean(r, 2 * setting, "accuracy", judged_at(r, i)));
-    return lab_format(r, "%+.1f, %+.1f, %+.1f", gain[0], gain[1], gain[2]);
-}
-
-static void judge_accuracy(lab_report *r, const lab_claim *c)
-{
-    lab_verdict(r, c, above(r, 0), "", "%s", accuracies(r, 0));
-}
-
-static void judge_elsewhere(lab_report *r, const lab_claim *c)
-{
-    stats_finding others[SETTINGS - 1];
-    size_t k;
-    for (k = 1; k < SETTINGS; k++) others[k - 1] = above(r, k);
-    lab_verdict(r, c, stats_together(others, SETTINGS - 1), "two seeds each",
-                "points above at the three steps: %s with lr 0.5; %s with sd 0.01; %s with both",
-                gains(r, 1), gains(r, 2), gains(r, 3));
-}
-
 /* clang-format off */
+/* Batch norm above none, at the three steps. */
+#define AHEAD_AT(step, setting)                                                                    \
+    {LAB_MORE, 2 * (setting) + 1, 2 * (setting), "accuracy", step}
+#define AHEAD(setting) AHEAD_AT(5000, setting), AHEAD_AT(10000, setting), AHEAD_AT(STEPS, setting)
 #define END_OF(arm) {.a = arm, .series = "accuracy", .at = LAB_LAST}
 static const lab_claim claims[] = {
     {"11a", "With batch norm test accuracy is higher, throughout the training",
@@ -283,7 +168,8 @@ static const lab_claim claims[] = {
      "at 8,000, 0.983 against 0.974 at the end (read off the figure)",
      "above no norm at 5,000, 10,000 and 50,000 steps, each, seed by seed",
      "trial run (1 seed): 0.943 against 0.909 at 5,000, 0.974 against 0.969 at 50,000",
-     LAB_TRAINING, LAB_SETTING, judge_accuracy},
+     LAB_TRAINING, LAB_SETTING, LAB_PARTS(AHEAD(0)), .decimals = 3,
+     .say = "5,000: $1 against $2; 10,000: $3 against $4; 50,000: $5 against $6"},
     {"11b", "With batch norm it ends at 0.97 or better",
      "ours: a bound below Ioffe & Szegedy 2015, Fig. 1a",
      "about 0.983 at 50,000 steps (read off the figure)",
@@ -316,7 +202,11 @@ static const lab_claim claims[] = {
     {"11e", "The same holds at other learning rates and weights", "ours: the paper gives neither",
      "not stated", "11a at the three other settings (2 seeds each), all of them",
      "trial run (1 seed), sd 0.01: 0.954 against 0.10 at 5,000, 0.977 against 0.952 at 50,000",
-     LAB_TRAINING, LAB_SETTING, judge_elsewhere}};
+     LAB_TRAINING, LAB_SETTING, LAB_PARTS(AHEAD(1), AHEAD(2), AHEAD(3)),
+     .say = "points above at the three steps: #1-2[100 %+.1f], #3-4[100 %+.1f], #5-6[100 %+.1f] "
+     "with lr 0.5; #7-8[100 %+.1f], #9-10[100 %+.1f], #11-12[100 %+.1f] with sd 0.01; "
+     "#13-14[100 %+.1f], #15-16[100 %+.1f], #17-18[100 %+.1f] with both",
+     .remark = "two seeds each"}};
 /* clang-format on */
 
 /* What must hold whatever the data are: the Gaussian's percentile, as the error function has it and
@@ -352,14 +242,8 @@ static void check(lab_report *r)
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-static void step_axis(plot_panel *p, const lab_report *r)
-{
-    static const double at[6] = {0, 10000, 20000, 30000, 40000, 50000};
-    static const char *const name[6] = {"0", "10k", "20k", "30k", "40k", "50k"};
-    if (lab_quick(r)) return;
-    plot_range_x(p, 0, STEPS);
-    plot_ticks_x(p, at, name, 6);
-}
+static const double step_at[6] = {0, 10000, 20000, 30000, 40000, 50000};
+static const char *const step_name[6] = {"0", "10k", "20k", "30k", "40k", "50k"};
 
 /* For what is read off the paper's figure. */
 static plot_style ring(plot_color color)
@@ -367,42 +251,17 @@ static plot_style ring(plot_color color)
     return plot_marked(color, PLOT_RING);
 }
 
-/* Test accuracy of one setting, with the values that can be read off the paper's figure. */
-static void draw_accuracy(lab_report *r, plot_panel *p, const lab_panel *panel)
+/* The test accuracies that can be read off the paper's figure. */
+static void draw_paper(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    const size_t setting = panel->arm;
     static const double x0[5] = {4000, 8000, 13000, 20000, 45000};
     static const double y0[5] = {0.71, 0.90, 0.945, 0.965, 0.974};
     static const double x1[4] = {4000, 8000, 17000, 50000};
     static const double y1[4] = {0.955, 0.967, 0.975, 0.983};
-    size_t i;
-    step_axis(p, r);
-    if (!lab_quick(r)) plot_range_y(p, setting < 2 ? 0.7 : 0, 1);
-    for (i = 0; i < 2; i++) {
-        const char *label = i ? "with batch norm" : "without";
-        const plot_style style = lab_style(i ? "batch" : "none");
-        if (setting == 0)
-            lab_plot(r, p, i, "accuracy", label, style);
-        else
-            lab_plot_seeds(r, p, 2 * setting + i, "accuracy", label, style);
-    }
-    if (lab_quick(r)) return;
+    (void)r;
+    (void)panel;
     plot_scatter(p, "the paper's, without", x0, y0, 5, ring(lab_style("none").color));
     plot_scatter(p, "the paper's, with", x1, y1, 4, ring(lab_style("batch").color));
-}
-
-/* Percentiles of a run as three rows of n values, to be freed. */
-static double *pack(lab_report *r, size_t arm, size_t seed, const char *what, lab_series *first)
-{
-    double *q;
-    size_t i;
-    *first = lab_get(r, arm, seed, lab_format(r, "%s_p15", what));
-    q = (double *)calloc(LEVELS * first->n + 1, sizeof *q);
-    for (i = 0; i < LEVELS && q; i++) {
-        const lab_series s = lab_get(r, arm, seed, lab_format(r, "%s_%s", what, level_name[i]));
-        if (s.n == first->n) memcpy(q + i * s.n, s.y, s.n * sizeof *q);
-    }
-    return q;
 }
 
 /* The first seed's percentiles as a fan, those of the others as thin lines; and, of one unit, where
@@ -412,26 +271,22 @@ static void draw_fan(lab_report *r, plot_panel *p, const lab_panel *panel)
     static const char *const percent[LEVELS] = {"15 %", "50 %", "85 %"};
     static const double x[6] = {0, 0, 0, STEPS, STEPS, STEPS};
     static const double y[2][6] = {{0.8, 0.8, 0.8, -1.8, 0, 1.7}, {-1.1, 0, 1.1, -2, 0, 2}};
-    const size_t arm = panel->arm;
-    const plot_style style = lab_style(arm % 2 ? "batch" : "none");
-    lab_series first;
-    double *q;
+    const plot_style style = lab_style(panel->arm ? "batch" : "none");
     size_t s, i;
-    step_axis(p, r);
-    for (s = lab_seeds(r, arm); s-- > 0;) {
-        q = pack(r, arm, s, panel->series, &first);
-        if (!q) return;
+    for (s = lab_seeds(r, panel->arm); s-- > 0;) {
+        lab_series q[LEVELS];
+        for (i = 0; i < LEVELS; i++)
+            q[i] = lab_get(r, panel->arm, s, lab_format(r, "%s_%s", panel->series, level_name[i]));
         if (s == 0)
-            plot_band(p, NULL, first.x, q, q + 2 * first.n, first.n,
+            plot_band(p, NULL, q[0].x, q[0].y, q[2].y, q[0].n,
                       plot_styled(style.color, .alpha = 0.17));
         for (i = 0; i < LEVELS; i++)
-            plot_line(p, s ? NULL : percent[i], first.x, q + i * first.n, first.n,
+            plot_line(p, s ? NULL : percent[i], q[i].x, q[i].y, q[i].n,
                       s        ? plot_thin(style.color)
                       : i == 1 ? style
                                : plot_styled(style.color, .width = 0.4));
-        free(q);
     }
-    if (panel->other && !lab_quick(r)) plot_scatter(p, NULL, x, y[arm], 6, ring(PLOT_INK));
+    if (panel->other) plot_scatter(p, NULL, x, y[panel->arm], 6, ring(PLOT_INK));
 }
 
 /* The D of every unit of every seed, sorted: how many units lie below. */
@@ -452,12 +307,22 @@ static void draw_distribution(lab_report *r, plot_panel *p, const lab_panel *pan
 }
 
 /* clang-format off */
-#define ACCURACY(setting, ...)                                                                     \
-    .axes = {.x = "training step", .y = "test accuracy", __VA_ARGS__}, .draw = draw_accuracy,      \
-    .arm = setting
+#define STEP_AXIS                                                                                  \
+    .x = "training step", .x_range = {0, STEPS}, .x_ticks = step_at, .x_names = step_name,         \
+    .x_count = 6
+#define ACCURACY(setting, seeds, least, ...)                                                       \
+    .axes = {STEP_AXIS, .y = "test accuracy", .y_range = {least, 1}, __VA_ARGS__},                 \
+    .line = {{2 * (setting), "accuracy", "without", .how = seeds},                                 \
+             {2 * (setting) + 1, "accuracy", "with batch norm", .how = seeds}},                    \
+    .draw = draw_paper
 #define FAN(column, what)                                                                          \
-    .axes = {.col = column, .heading = what, .x = "training step", .y = "input of the sigmoid",    \
+    .axes = {.col = column, .heading = what, STEP_AXIS, .y = "input of the sigmoid",               \
              .y_range = {-3, 3}, .legend = PLOT_LEGEND_DIRECT}, .draw = draw_fan
+
+static plot_style look_of(size_t arm)
+{
+    return lab_style(arm % 2 ? "batch" : "none");
+}
 
 static int report(lab_report *r)
 {
@@ -469,14 +334,19 @@ static int report(lab_report *r)
         {"Without batch norm each unit of the last hidden layer wanders further", "units", 710,
          0.86}};
     static const lab_panel main_page[] = {
-        {ACCURACY(0, .heading = "test accuracy", .legend = PLOT_LEGEND_BOTTOM_RIGHT)},
+        {ACCURACY(0, LAB_RANGE, 0.7, .heading = "test accuracy",
+                  .legend = PLOT_LEGEND_BOTTOM_RIGHT)},
         {FAN(1, "input of one sigmoid, without"), .series = "unit0", .other = 1},
         {FAN(2, "with batch norm"), .arm = 1, .series = "unit0", .other = 1}};
     static const lab_panel settings_page[] = {
-        {ACCURACY(0, .heading = "weights of sd 0.1, learning rate 0.1: panel a of the first page")},
-        {ACCURACY(1, .col = 1, .heading = "weights of sd 0.1, learning rate 0.5")},
-        {ACCURACY(2, .row = 1, .heading = "weights of sd 0.01, learning rate 0.1")},
-        {ACCURACY(3, .row = 1, .col = 1, .heading = "weights of sd 0.01, learning rate 0.5")}};
+        {ACCURACY(0, LAB_RANGE, 0.7,
+                  .heading = "weights of sd 0.1, learning rate 0.1: panel a of the first page")},
+        {ACCURACY(1, LAB_EACH_SEED, 0.7, .col = 1,
+                  .heading = "weights of sd 0.1, learning rate 0.5")},
+        {ACCURACY(2, LAB_EACH_SEED, 0, .row = 1,
+                  .heading = "weights of sd 0.01, learning rate 0.1")},
+        {ACCURACY(3, LAB_EACH_SEED, 0, .row = 1, .col = 1,
+                  .heading = "weights of sd 0.01, learning rate 0.5")}};
     static const lab_panel units_page[] = {
         {FAN(0, "median of the 100 units, without"), .series = "units"},
         {FAN(1, "the same with batch norm"), .arm = 1, .series = "units"},
@@ -497,4 +367,4 @@ LAB_PROGRAM("11_ioffe_figure1",
             "Fig. 1)",
             "784-100-100-100-10, sigmoid, binary pixels, batches of 60, 50,000 steps of SGD; "
             "weights N(0, 0.1²) and learning rate 0.1 where not said otherwise",
-            .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare)
+            .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)

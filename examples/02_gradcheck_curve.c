@@ -118,17 +118,18 @@ static int draw(const char *path, double h[], double error[METHODS][STEPS], size
 {
     const plot_style style[METHODS] = {plot_dotted(PLOT_BLACK), plot_solid(PLOT_BLUE),
                                        plot_dashed(PLOT_GREEN), plot_dashdot(PLOT_VERMILLION)};
-    plot_figure *f = plot_new(1600, 1040);
-    plot_panel *p = plot_place(f, .x = "step h", .x_scale = PLOT_LOG10, .x_range = {1e-16, 1},
-                               .y = "relative error", .y_scale = PLOT_LOG10, .y_range = {1e-17, 10},
-                               .legend = PLOT_LEGEND_ABOVE);
+    plot_figure *f;
+    plot_panel *p;
     char footer[120];
     int m;
-    plot_title(f, "Checking a gradient: the error against the step");
-    plot_subtitle(f, "Layer norm, 4 × 7 inputs, double precision. Largest error of the numerical "
-                     "∂L/∂x, relative to the largest gradient.");
     (void)snprintf(footer, sizeof footer, "02_gradcheck_curve --seed %zu", seed);
-    plot_footer(f, footer);
+    f = plot_new(.width = 1600, .height = 1040, .footer = footer,
+                 .title = "Checking a gradient: the error against the step",
+                 .subtitle = "Layer norm, 4 × 7 inputs, double precision. Largest error of the "
+                             "numerical ∂L/∂x, relative to the largest gradient.");
+    p = plot_place(f, .x = "step h", .x_scale = PLOT_LOG10, .x_range = {1e-16, 1},
+                   .y = "relative error", .y_scale = PLOT_LOG10, .y_range = {1e-17, 10},
+                   .legend = PLOT_LEGEND_ABOVE);
     for (m = 0; m < METHODS; m++) plot_line(p, method_name[m], h, error[m], STEPS, style[m]);
     plot_hline(p, 2.220446049250313e-16, "precision of double", plot_thin(PLOT_GREY));
     plot_text(p, 2e-12, 3e-2, "cancellation ∝ 1/h", PLOT_LEFT, PLOT_INK);

@@ -180,23 +180,22 @@ static void draw_regions(plot_figure *f, const experiment *e, const training_set
 static int draw(const experiment *e, const training_set *set, const char *path)
 {
     static double epoch[EPOCHS_MAX], mean[EPOCHS_MAX], sd[EPOCHS_MAX];
-    const double widths[3] = {1, 1, 1.15};
-    plot_figure *f = plot_new(1600, 680);
+    plot_figure *f;
     plot_panel *p;
-    char text[300];
+    char text[300], command[120];
     size_t i;
     int arm;
-    plot_title(f, "Two spirals, learnt with and without batch norm");
     (void)snprintf(text, sizeof text,
                    "%s2-16-16-16-16-2, tanh, SGD, learning rate %g, %zu of %d points a step. "
                    "Regions: first seed. Loss: mean ± 1 sd, %zu seed%s.",
                    cli_quick_note(e->quick), RATE, e->batch, (int)POINTS, e->seeds,
                    e->seeds == 1 ? "" : "s");
-    plot_subtitle(f, text);
-    (void)snprintf(text, sizeof text, "03_spiral --seed %zu --seeds %zu --epochs %zu --batch %zu",
-                   e->seed, e->seeds, e->epochs, e->batch);
-    plot_footer(f, text);
-    plot_widths(f, widths, 3);
+    (void)snprintf(command, sizeof command,
+                   "03_spiral --seed %zu --seeds %zu --epochs %zu --batch %zu", e->seed, e->seeds,
+                   e->epochs, e->batch);
+    f = plot_new(.width = 1600, .height = 680, .subtitle = text, .footer = command,
+                 .title = "Two spirals, learnt with and without batch norm",
+                 .widths = {1, 1, 1.15});
     for (arm = 0; arm < ARMS; arm++) draw_regions(f, e, set, arm);
     p = plot_place(f, .col = 2, .heading = "training loss", .x = "epoch", .y = "cross-entropy",
                    .y_range = {0, 0.8});

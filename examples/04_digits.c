@@ -34,17 +34,15 @@ static void pick(const dataset *d, unsigned char *sheet, size_t *count)
 
 static int draw(const dataset *d, const unsigned char *sheet, const char *path)
 {
-    plot_figure *f = plot_new(1440, 920);
-    plot_panel *p = plot_place(f, 0);
+    plot_figure *f;
     char text[200];
-    plot_title(f, d->synthetic ? "Synthetic digits" : "MNIST");
     (void)snprintf(text, sizeof text,
                    "%sThe first %d of each class; %zu for training, %zu for testing.",
                    d->synthetic ? "Drawn from strokes by a seeded generator, not MNIST. " : "",
                    (int)COLUMNS, d->train_n, d->test_n);
-    plot_subtitle(f, text);
-    plot_footer(f, NAME);
-    plot_images(p, sheet, SHOWN, DATASET_SIDE, DATASET_SIDE, COLUMNS, NULL, 1);
+    f = plot_new(.width = 1440, .height = 920, .title = d->synthetic ? "Synthetic digits" : "MNIST",
+                 .subtitle = text, .footer = NAME);
+    plot_images(plot_place(f, 0), sheet, SHOWN, DATASET_SIDE, DATASET_SIDE, COLUMNS, NULL, 1);
     return plot_finish(f, path);
 }
 

@@ -182,13 +182,13 @@ static int draw_loss(plot_figure *f, spot ring[RINGS][SPOKES])
 
 static int draw(const char *path, spot ring[RINGS][SPOKES])
 {
-    plot_figure *f = plot_new(1600, 960);
-    int failed;
-    plot_title(f, "Batch norm of three values: a projection, forwards and backwards");
-    plot_subtitle(f, "Batches on one ray become the same point of the circle. The gradient has no "
+    plot_figure *f =
+        plot_new(.width = 1600, .height = 960, .letters = 1, .footer = "05_projection",
+                 .title = "Batch norm of three values: a projection, forwards and backwards",
+                 .subtitle =
+                     "Batches on one ray become the same point of the circle. The gradient has no "
                      "part along (1, 1, 1), which would point at the reader, and none along x̂.");
-    plot_footer(f, "05_projection");
-    plot_letters(f);
+    int failed;
     failed = draw_batch(f) || draw_loss(f, ring);
     if (!failed) failed = plot_save(f, path);
     if (failed) fprintf(stderr, "05_projection: %s\n", plot_error(f));

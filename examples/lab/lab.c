@@ -734,7 +734,7 @@ void lab_check(lab_report *r, int ok, const char *what, const char *found, ...)
 
 /* ---- drawing ---- */
 
-void lab_subtitle(lab_report *r, plot_figure *f, const char *settings, size_t seeds)
+const char *lab_subtitle(lab_report *r, const char *settings, size_t seeds)
 {
     const char *data = labi_note(r, "data"), *space = strrchr(data, ' ');
     const char *named = "", *of;
@@ -744,22 +744,21 @@ void lab_subtitle(lab_report *r, plot_figure *f, const char *settings, size_t se
     if (seeds > r->table.seeds) seeds = r->table.seeds; /* of a quick run */
     of = seeds == 1 ? lab_format(r, "Seed %s", labi_seed(r, 0))
                     : lab_format(r, "Seeds %s to %s", labi_seed(r, 0), labi_seed(r, seeds - 1));
-    plot_subtitle(f, lab_format(r, "%s%s%s%s. %s.", cli_quick_note(lab_quick(r)), named,
-                                lab_quick(r) ? "Settings of a full run: " : "", settings, of));
+    return lab_format(r, "%s%s%s%s. %s.", cli_quick_note(lab_quick(r)), named,
+                      lab_quick(r) ? "Settings of a full run: " : "", settings, of);
 }
 
-plot_figure *lab_figure(lab_report *r, const char *title, int height)
+plot_figure *lab_figure(lab_report *r, plot_page page)
 {
-    plot_figure *f = plot_new(1600, height);
-    plot_title(f, title);
-    plot_letters(f);
-    lab_subtitle(r, f, labi_note(r, "settings"), r->table.seeds);
-    plot_footer(f, r->program->command
-                       ? r->program->command
-                       : lab_format(r, "%s %s, make reproduce ONLY=%.2s%s", r->program->name,
-                                    labi_note(r, "version"), r->program->name,
-                                    lab_quick(r) ? " QUICK=1" : ""));
-    return f;
+    page.width = 1600;
+    page.letters = 1;
+    if (!page.subtitle) page.subtitle = lab_subtitle(r, labi_note(r, "settings"), lab_all_seeds(r));
+    page.footer = r->program->command;
+    if (!page.footer)
+        page.footer =
+            lab_format(r, "%s %s, make reproduce ONLY=%.2s%s", r->program->name,
+                       labi_note(r, "version"), r->program->name, lab_quick(r) ? " QUICK=1" : "");
+    return plot_new_page(page);
 }
 
 static void labi_out_path(const lab_report *r, const char *what, const char *extension, char *path)

@@ -224,13 +224,13 @@ void lab_check(lab_report *r, int ok, const char *what, const char *found, ...);
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-/* A page of 1600 x height pixels, twice what a reader sees of it, with title, subtitle (data,
-   settings, seeds, notices) and footer (the command). */
-plot_figure *lab_figure(lab_report *r, const char *title, int height);
+/* A page 1600 pixels wide, twice what a reader sees of it, with letters, a footer (the command) and,
+   unless it has one, a subtitle (data, settings, seeds, notices). */
+plot_figure *lab_figure(lab_report *r, plot_page page);
 
-/* The subtitle again, of a page that does not show all: with settings of its own, and with the
-   first `seeds` of the seeds only. */
-void lab_subtitle(lab_report *r, plot_figure *f, const char *settings, size_t seeds);
+/* The subtitle of a page that does not show all: with settings of its own, and with the first
+   `seeds` of the seeds only. */
+const char *lab_subtitle(lab_report *r, const char *settings, size_t seeds);
 
 enum { LAB_PANELS_MAX = 6 }; /* of a page: what a reader takes in at once */
 

@@ -2,6 +2,7 @@
 #include "page.h"
 
 #include <math.h>
+#include <string.h>
 
 lab_curve lab_geometric(lab_report *r, size_t arm, const char *series, int logs)
 {
@@ -125,23 +126,19 @@ plot_panel *lab_draw_panel(lab_report *r, plot_figure *f, const lab_panel *panel
     return p;
 }
 
-static int pagei_count(const double *relative)
-{
-    int n = 0;
-    while (n < 8 && relative[n] > 0) n++;
-    return n;
-}
-
 int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t panels)
 {
-    plot_figure *f = lab_figure(r, page->title, page->height);
+    plot_page on = {.height = page->height,
+                    .title = page->title,
+                    .scale = page->scale,
+                    .shared_legend = page->shared_legend};
+    plot_figure *f;
     size_t i;
     if (page->settings)
-        lab_subtitle(r, f, page->settings, page->seeds ? page->seeds : lab_all_seeds(r));
-    if (page->scale > 0) plot_scale(f, page->scale);
-    if (page->shared_legend) plot_shared_legend(f);
-    if (pagei_count(page->widths)) plot_widths(f, page->widths, pagei_count(page->widths));
-    if (pagei_count(page->heights)) plot_heights(f, page->heights, pagei_count(page->heights));
+        on.subtitle = lab_subtitle(r, page->settings, page->seeds ? page->seeds : lab_all_seeds(r));
+    memcpy(on.widths, page->widths, sizeof on.widths);
+    memcpy(on.heights, page->heights, sizeof on.heights);
+    f = lab_figure(r, on);
     for (i = 0; i < panels; i++) {
         plot_panel *p = lab_draw_panel(r, f, &panel[i]);
         if (panel[i].share_y) plot_share_y(p);

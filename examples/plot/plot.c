@@ -136,10 +136,10 @@ struct plot_figure {
     ploti_canvas cv;
     ploti_block *blocks;
     plot_panel *panels, **tail;
-    int npanels, failed, letters, shared;
+    plot_page page; /* its texts are copies */
+    int npanels, failed;
     char err[FILES_ERR_MAX];
-    const char *title, *subtitle, *footer;
-    double scale, user_scale;
+    double scale; /* of page.scale, for this width */
     double widths[PLOTI_GRID_MAX], heights[PLOTI_GRID_MAX];
     ploti_point *pts; /* scratch for polylines */
     size_t pts_cap;
@@ -972,22 +972,38 @@ static void ploti_marker(ploti_canvas *c, double x, double y, double r, int mark
 
 /* ---- building a figure ---------------------------------------------------------------------- */
 
-plot_figure *plot_new(int width, int height)
+/* Copies the relative sizes of columns or rows. */
+static void ploti_relative(plot_figure *f, double *dst, const double rel[8])
 {
-    plot_figure *f = (plot_figure *)calloc(1, sizeof *f);
     int i;
+    for (i = 0; i < PLOTI_GRID_MAX; i++) dst[i] = 1;
+    for (i = 0; i < 8 && rel[i] != 0; i++)
+        if (ploti_demand(f, rel[i] > 0 && rel[i] < 1e6, "plot: relative sizes must be positive"))
+            dst[i] = rel[i];
+}
+
+plot_figure *plot_new_page(plot_page page)
+{
+    const int w = page.width, h = page.height;
+    plot_figure *f = (plot_figure *)calloc(1, sizeof *f);
     if (!f) return NULL;
     f->tail = &f->panels;
-    f->user_scale = 1;
-    for (i = 0; i < PLOTI_GRID_MAX; i++) f->widths[i] = f->heights[i] = 1;
-    if (!ploti_demand(
-            f,
-            width >= 32 && height >= 32 && width <= PLOTI_SIDE_MAX && height <= PLOTI_SIDE_MAX &&
-                width <= PLOTI_AREA_MAX / height,
-            "plot: the size of the page must be 32..16384 pixels a side, 40 million in all"))
-        return f;
-    f->cv.w = width;
-    f->cv.h = height;
+    f->page = page;
+    (void)ploti_demand(f,
+                       w >= 32 && h >= 32 && w <= PLOTI_SIDE_MAX && h <= PLOTI_SIDE_MAX &&
+                           w <= PLOTI_AREA_MAX / h,
+                       "plot: the size of the page must be 32..16384 pixels a side, "
+                       "40 million in all");
+    f->cv.w = w;
+    f->cv.h = h;
+    if (page.scale == 0) f->page.scale = 1;
+    (void)ploti_demand(f, f->page.scale >= 0.1 && f->page.scale <= 10,
+                       "plot: the scale must be 0.1..10");
+    ploti_relative(f, f->widths, page.widths);
+    ploti_relative(f, f->heights, page.heights);
+    f->page.title = ploti_string(f, page.title);
+    f->page.subtitle = ploti_string(f, page.subtitle);
+    f->page.footer = ploti_literal(f, page.footer);
     return f;
 }
 
@@ -1013,68 +1029,9 @@ int plot_panels(const plot_figure *f)
     return f ? f->npanels : 0;
 }
 
-static int ploti_open_figure(plot_figure *f) /* may this call change the figure? */
+static int ploti_open(plot_panel *p) /* may this call change the panel? */
 {
-    return f && !f->failed;
-}
-
-static int ploti_open(plot_panel *p)
-{
-    return p && ploti_open_figure(p->fig);
-}
-
-void plot_title(plot_figure *f, const char *text)
-{
-    if (ploti_open_figure(f)) f->title = ploti_string(f, text);
-}
-
-void plot_subtitle(plot_figure *f, const char *text)
-{
-    if (ploti_open_figure(f)) f->subtitle = ploti_string(f, text);
-}
-
-void plot_footer(plot_figure *f, const char *text)
-{
-    if (ploti_open_figure(f)) f->footer = ploti_literal(f, text);
-}
-
-void plot_scale(plot_figure *f, double factor)
-{
-    if (ploti_open_figure(f) &&
-        ploti_demand(f, factor >= 0.1 && factor <= 10, "plot: the scale must be 0.1..10"))
-        f->user_scale = factor;
-}
-
-static void ploti_relative(plot_figure *f, double *dst, const double *rel, int n)
-{
-    int i;
-    if (!ploti_open_figure(f)) return;
-    for (i = 0; i < n; i++) {
-        if (!ploti_demand(f, rel && i < PLOTI_GRID_MAX && rel[i] > 0 && rel[i] < 1e6,
-                          "plot: relative sizes must be positive, at most 64 of them"))
-            return;
-        dst[i] = rel[i];
-    }
-}
-
-void plot_widths(plot_figure *f, const double *rel, int n)
-{
-    if (f) ploti_relative(f, f->widths, rel, n);
-}
-
-void plot_heights(plot_figure *f, const double *rel, int n)
-{
-    if (f) ploti_relative(f, f->heights, rel, n);
-}
-
-void plot_letters(plot_figure *f)
-{
-    if (ploti_open_figure(f)) f->letters = 1;
-}
-
-void plot_shared_legend(plot_figure *f)
-{
-    if (ploti_open_figure(f)) f->shared = 1;
+    return p && !p->fig->failed;
 }
 
 void plot_heading(plot_panel *p, const char *text)
@@ -1143,7 +1100,7 @@ void plot_categories(plot_panel *p, const char *const *names, int n)
 plot_panel *plot_place_axes(plot_figure *f, plot_axes a)
 {
     plot_panel *p;
-    if (!ploti_open_figure(f)) return NULL;
+    if (!f || f->failed) return NULL;
     if (a.rows == 0) a.rows = 1;
     if (a.cols == 0) a.cols = 1;
     if (!ploti_demand(f,
@@ -1918,7 +1875,7 @@ static int ploti_choose_spot(plot_panel *p)
 
 static int ploti_first_spot(const plot_panel *p)
 {
-    if (p->fig->shared || p->entries.n == 0) return PLOT_LEGEND_NONE;
+    if (p->fig->page.shared_legend || p->entries.n == 0) return PLOT_LEGEND_NONE;
     return p->axes.legend == PLOT_LEGEND_AUTO ? PLOT_LEGEND_TOP_RIGHT : p->axes.legend;
 }
 
@@ -2005,7 +1962,8 @@ static void ploti_measure(plot_panel *p)
     plot_figure *f = p->fig;
     double tick = ploti_em(f, PLOTI_EM_TICK), label = ploti_em(f, PLOTI_EM_LABEL);
     p->left = p->right = p->bottom = 0;
-    p->top = p->axes.heading || f->letters ? 1.45 * ploti_em(f, PLOTI_EM_HEADING) : 0.35 * tick;
+    p->top =
+        p->axes.heading || f->page.letters ? 1.45 * ploti_em(f, PLOTI_EM_HEADING) : 0.35 * tick;
     if (ploti_free(p)) {
         p->top += 0.35 * tick;
         return;
@@ -2096,16 +2054,16 @@ static void ploti_page(plot_figure *f, int draw, ploti_rect *page)
     ploti_canvas *c = draw ? &f->cv : NULL;
     double m = 1.05 * ploti_em(f, PLOTI_EM_TICK), room = f->cv.w - 2 * m, y = m, h;
     double foot = ploti_em(f, PLOTI_EM_FOOTER);
-    if (f->title) {
-        y += ploti_wrap(f, c, m, y, room, f->title, ploti_em(f, PLOTI_EM_TITLE), PLOTI_BOLD, 1.25,
-                        PLOT_INK);
+    if (f->page.title) {
+        y += ploti_wrap(f, c, m, y, room, f->page.title, ploti_em(f, PLOTI_EM_TITLE), PLOTI_BOLD,
+                        1.25, PLOT_INK);
     }
-    if (f->subtitle) {
-        y += ploti_wrap(f, c, m, y, room, f->subtitle, ploti_em(f, PLOTI_EM_SUBTITLE),
+    if (f->page.subtitle) {
+        y += ploti_wrap(f, c, m, y, room, f->page.subtitle, ploti_em(f, PLOTI_EM_SUBTITLE),
                         PLOTI_REGULAR, 1.3, PLOTI_QUIET);
     }
-    if (f->title || f->subtitle) y += 0.55 * m;
-    if (f->shared && f->entries.n) {
+    if (f->page.title || f->page.subtitle) y += 0.55 * m;
+    if (f->page.shared_legend && f->entries.n) {
         ploti_flow o = ploti_flow_wide(f, &f->entries, room);
         if (draw) ploti_draw_flow(f, &f->entries, &o, m, y);
         y += o.h + 0.75 * m;
@@ -2114,11 +2072,11 @@ static void ploti_page(plot_figure *f, int draw, ploti_rect *page)
     page->x1 = f->cv.w - m;
     page->y0 = y;
     page->y1 = f->cv.h - m;
-    if (f->footer) {
-        h = ploti_wrap(f, NULL, m, 0, room, f->footer, foot, PLOTI_REGULAR, 1.3, PLOTI_FAINT);
+    if (f->page.footer) {
+        h = ploti_wrap(f, NULL, m, 0, room, f->page.footer, foot, PLOTI_REGULAR, 1.3, PLOTI_FAINT);
         page->y1 -= h + 0.45 * foot;
-        (void)ploti_wrap(f, c, m, f->cv.h - 0.8 * m - h, room, f->footer, foot, PLOTI_REGULAR, 1.3,
-                         PLOTI_FAINT);
+        (void)ploti_wrap(f, c, m, f->cv.h - 0.8 * m - h, room, f->page.footer, foot, PLOTI_REGULAR,
+                         1.3, PLOTI_FAINT);
     }
 }
 
@@ -2782,8 +2740,8 @@ static void ploti_draw_heading(plot_panel *p)
     double em = ploti_em(f, PLOTI_EM_HEADING), x = p->box.x0, y;
     double right = p->box.x1 + p->right;
     /* letters stand in line along a row; bare headings stay close to their axes */
-    y = (f->letters ? p->row_top : p->box.y0 - p->top) + 0.78 * em;
-    if (f->letters) {
+    y = (f->page.letters ? p->row_top : p->box.y0 - p->top) + 0.78 * em;
+    if (f->page.letters) {
         char letter[2];
         letter[0] = (char)('a' + p->index % 26);
         letter[1] = 0;
@@ -2958,7 +2916,7 @@ static int ploti_render(plot_figure *f)
     ploti_rect page;
     int round;
     if (f->failed) return -1;
-    f->scale = f->user_scale * f->cv.w / 1600.0;
+    f->scale = f->page.scale * f->cv.w / 1600.0;
     f->entries.n = 0;
     for (p = f->panels; p; p = p->next) {
         p->entries.n = 0;

@@ -15,9 +15,8 @@ How to use it
         int main(void)
         {
             double step[3] = {0, 1, 2}, loss[3] = {2.3, 0.7, 0.2}, sd[3] = {0.1, 0.1, 0.05};
-            plot_figure *f = plot_new(1600, 1000);
+            plot_figure *f = plot_new(.width = 1600, .height = 1000, .title = "Training loss");
             plot_panel *p = plot_place(f, .x = "step", .y = "loss", .y_scale = PLOT_LOG10);
-            plot_title(f, "Training loss");
             plot_mean_band(p, "batch norm", step, loss, sd, 3, plot_solid(PLOT_BLUE));
             return plot_finish(f, "loss.png") ? 1 : 0;
         }
@@ -36,7 +35,7 @@ Text
 
 Sizes
     Text and lines scale with the page: at width 1600 tick labels have an em of 26 px and lines are
-    3 px wide, which reads well at half size. plot_scale multiplies all of it, but no text gets
+    3 px wide, which reads well at half size. .scale multiplies all of it, but no text gets
     smaller than 11 px on a page that is shown 838 px wide. */
 #ifndef PLOT_H
 #define PLOT_H
@@ -108,21 +107,25 @@ plot_style plot_with_marker(plot_style s, int marker); /* the same, a marker at 
 
 /* ---- the figure ----------------------------------------------------------------------------- */
 
-/* A page of width x height pixels. Sizes outside 32..16384, or more than 40 million pixels, set the
-   figure's error. Returns NULL only when not even the figure itself can be allocated. */
-plot_figure *plot_new(int width, int height);
+typedef struct plot_page {
+    int width, height; /* in pixels: 32..16384, 40 million in all */
+    const char *title;
+    const char *subtitle; /* data, settings, notices; wrapped */
+    const char *footer;   /* small print, no markup: command, seed */
+    double scale;         /* size of text and lines, 0.1..10; 0: 1 */
+    double widths[8];     /* relative, of the grid's columns, up to a 0; none: equal */
+    double heights[8];    /* of its rows */
+    int letters;          /* 1: bold a, b, c ... in front of the panels' headings */
+    int shared_legend;    /* 1: one legend under the title for all panels */
+} plot_page;
+
+/* What is not allowed sets the figure's error. NULL only when not even the figure itself can be
+   allocated. */
+plot_figure *plot_new_page(plot_page page);
+#define plot_new(...) plot_new_page((plot_page){__VA_ARGS__}) /* .width = 1600, .height = 900 */
 void plot_free(plot_figure *f);
 const char *plot_error(const plot_figure *f); /* "" while all is well */
 int plot_panels(const plot_figure *f);        /* how many it has so far */
-
-void plot_title(plot_figure *f, const char *text);
-void plot_subtitle(plot_figure *f, const char *text); /* data, settings, notices; wrapped */
-void plot_footer(plot_figure *f, const char *text);   /* small print, no markup: command, seed */
-void plot_scale(plot_figure *f, double factor);       /* size of text and lines, 0.1..10 */
-void plot_widths(plot_figure *f, const double *rel, int n);  /* relative widths of grid columns */
-void plot_heights(plot_figure *f, const double *rel, int n); /* relative heights of grid rows */
-void plot_letters(plot_figure *f);       /* bold a, b, c ... in front of the panels' headings */
-void plot_shared_legend(plot_figure *f); /* one legend under the title for all panels */
 
 /* Draws and writes the PNG. 0, or -1 with plot_error set; a failed write leaves no file behind. */
 int plot_save(plot_figure *f, const char *path);

@@ -213,18 +213,16 @@ int report_figure(const report *r, const char *path)
         {"Batch norm, N × 4, mean 100, sd 1", "Layer norm, 4 × D, mean 100, sd 1"}};
     static const char *const labels[2][2] = {
         {"mean / standard deviation", "mean / standard deviation"}, {"batch size N", "features D"}};
-    plot_figure *f = plot_new(1600, 1380);
+    plot_figure *f;
     char footer[160];
     int row, layer;
-    plot_title(f, "How exact is a normalized value?");
-    plot_subtitle(
-        f, "Largest error of y as a part of the largest exact y. Normal data in float32, the "
-           "same bits for all; γ in 0.5..1.5, β normal, ε = 10^{-5}.");
     (void)snprintf(footer, sizeof footer, "make accuracy; normlayers.h %s, PyTorch %s", NRM_VERSION,
                    r->torch_version ? r->torch_version : "not measured");
-    plot_footer(f, footer);
-    plot_shared_legend(f);
-    plot_letters(f);
+    f = plot_new(.width = 1600, .height = 1380, .shared_legend = 1, .letters = 1,
+                 .title = "How exact is a normalized value?", .footer = footer,
+                 .subtitle =
+                     "Largest error of y as a part of the largest exact y. Normal data in "
+                     "float32, the same bits for all; γ in 0.5..1.5, β normal, ε = 10^{-5}.");
     for (row = 0; row < 2; row++)
         for (layer = 0; layer < 2; layer++) {
             plot_panel *p = plot_place(f, .row = row, .col = layer, .heading = headings[row][layer],

@@ -129,22 +129,25 @@ static int panel(plot_figure *f, const bench_table *t, int row, int col, const c
     return 1;
 }
 
-static void captions(plot_figure *f, const bench_table *t, const char *title, const char *more)
+/* A page with the words of both. */
+static plot_figure *begin(const bench_table *t, plot_page page, const char *more)
 {
-    char text[512];
+    char text[512], footer[128];
     const char *version = csv_comment(&t->data, "version"),
                *rounds = csv_comment(&t->data, "rounds"), *cpu = csv_comment(&t->data, "processor"),
                *compiler = csv_comment(&t->data, "compiler");
-    plot_title(f, title);
     snprintf(
         text, sizeof text,
         "Speed in percent of a loop that reads and writes the same arrays once (dashed).%s One "
         "thread of %s, %s; medians of %s rounds.",
         more, cpu ? cpu : "?", compiler ? compiler : "?", rounds ? rounds : "?");
-    plot_subtitle(f, text);
-    snprintf(text, sizeof text, "normlayers.h %s · make bench-peers", version ? version : "?");
-    plot_footer(f, text);
-    plot_shared_legend(f);
+    snprintf(footer, sizeof footer, "normlayers.h %.80s · make bench-peers",
+             version ? version : "?");
+    page.width = 1600;
+    page.subtitle = text;
+    page.footer = footer;
+    page.shared_legend = 1;
+    return plot_new_page(page);
 }
 
 static int finish(plot_figure *f, int panels, const char *path)
@@ -159,13 +162,15 @@ static int draw_norms(const bench_table *t, const char *path)
 {
     static const char *const passes[3] = {"fwd", "bwd", "inf"};
     static const char *const titles[3] = {"forward, training", "backward", "inference"};
-    const double widths[2] = {1.9, 1};
     char heading[64];
-    plot_figure *f = plot_new(1600, 1330);
+    plot_figure *f =
+        begin(t,
+              (plot_page){.height = 1330,
+                          .scale = 0.85,
+                          .widths = {1.9, 1},
+                          .title = "Batch norm and layer norm beside other implementations"},
+              "");
     int i, panels = 0;
-    plot_scale(f, 0.85);
-    captions(f, t, "Batch norm and layer norm beside other implementations", "");
-    plot_widths(f, widths, 2);
     for (i = 0; i < 3; i++) {
         snprintf(heading, sizeof heading, "Batch norm, %s", titles[i]);
         panels += panel(f, t, i, 0, "batchnorm", passes[i], heading, "% of limit");
@@ -181,13 +186,13 @@ static int draw_others(const bench_table *t, const char *path)
                                           "sigmoid", "entropy", "linear"};
     static const char *const titles[7] = {"Frozen norm", "Noisy norm",    "ReLU",  "tanh",
                                           "Sigmoid",     "Cross-entropy", "Linear"};
-    const double widths[7] = {1, 1, 1, 1, 1, 1, 2.1};
-    plot_figure *f = plot_new(1600, 870);
+    plot_figure *f = begin(t,
+                           (plot_page){.height = 870,
+                                       .scale = 0.8,
+                                       .title = "The other layers",
+                                       .widths = {1, 1, 1, 1, 1, 1, 2.1}},
+                           " The linear layer's limit is as many multiply-adds in registers.");
     int i, panels = 0;
-    plot_scale(f, 0.8);
-    captions(f, t, "The other layers",
-             " The linear layer's limit is as many multiply-adds in registers.");
-    plot_widths(f, widths, 7);
     for (i = 0; i < 7; i++) {
         panels += panel(f, t, 0, i, layers[i], "fwd", titles[i], "forward, % of limit");
         panels += panel(f, t, 1, i, layers[i], "bwd", NULL, "backward, % of limit");

@@ -52,11 +52,9 @@ static plot_style look(int i)
 
 /* ---- scenes: one capability each, small ----------------------------------------------------- */
 
-static plot_figure *page(void)
+static plot_page small_page(void)
 {
-    plot_figure *f = plot_new(320, 240);
-    plot_scale(f, 1.9);
-    return f;
+    return (plot_page){.width = 320, .height = 240, .scale = 1.9};
 }
 
 static plot_panel *only_panel(plot_figure *f)
@@ -285,15 +283,9 @@ static void scene_direct(plot_figure *f)
 
 static void scene_page(plot_figure *f)
 {
-    double x[N], y[N], wide[2] = {1.5, 1};
+    double x[N], y[N];
     plot_panel *p[2][2];
     int i, r, c;
-    plot_title(f, "A title long enough to need two lines");
-    plot_subtitle(f, "synthetic data, σ^2 = 1");
-    plot_footer(f, "examples/a_b --seed 1");
-    plot_widths(f, wide, 2);
-    plot_letters(f);
-    plot_shared_legend(f);
     for (r = 0; r < 2; r++) {
         for (c = 0; c < 2; c++) {
             p[r][c] = plot_place(f, .row = r, .col = c, .heading = "panel", .x = "x",
@@ -348,6 +340,25 @@ typedef struct scene {
     uint64_t hash; /* FNV-1a of width * height * 3 bytes */
 } scene;
 
+static plot_figure *page_of(void (*draw)(plot_figure *f))
+{
+    plot_page page = small_page();
+    plot_figure *f;
+    if (draw == scene_page)
+        page = (plot_page){.width = 320,
+                           .height = 240,
+                           .scale = 1.9,
+                           .widths = {1.5, 1},
+                           .title = "A title long enough to need two lines",
+                           .subtitle = "synthetic data, σ^2 = 1",
+                           .letters = 1,
+                           .footer = "examples/a_b --seed 1",
+                           .shared_legend = 1};
+    f = plot_new_page(page);
+    draw(f);
+    return f;
+}
+
 #define HASH(hi, lo) (((uint64_t)hi << 32) | lo)
 
 static const scene scenes[] = {
@@ -376,9 +387,8 @@ static const scene scenes[] = {
 
 static uint64_t fingerprint(void (*draw)(plot_figure *f))
 {
-    plot_figure *f = page();
+    plot_figure *f = page_of(draw);
     uint64_t hash = 0;
-    draw(f);
     CHECK_INT(ploti_render(f), 0);
     CHECK_STR(plot_error(f), "");
     if (f->cv.rgb) hash = files_hash(FILES_HASH_INIT, f->cv.rgb, 320 * 240 * 3);
@@ -420,7 +430,7 @@ static int darkest(const plot_figure *f, ploti_rect box)
 /* Three lines with bands; `pattern` says which corners they leave free. */
 static plot_figure *legend_case(int pattern, int where, plot_panel **panel)
 {
-    plot_figure *f = plot_new(800, 600);
+    plot_figure *f = plot_new(.width = 800, .height = 600);
     plot_panel *p = plot_place(f, .grid = -1, .legend = where);
     double x[N], y[N], lo[N], hi[N];
     int i, k;
@@ -487,8 +497,7 @@ static void test_nothing_is_clipped(void)
     size_t i;
     int side;
     for (i = 0; i < SCENES; i++) {
-        plot_figure *f = page();
-        scenes[i].draw(f);
+        plot_figure *f = page_of(scenes[i].draw);
         CHECK_INT(ploti_render(f), 0);
         for (side = 0; side < 4; side++) {
             ploti_rect box = {0, 0, 320, 240};
@@ -506,7 +515,7 @@ static void test_nothing_is_clipped(void)
 
 static void test_panels_align(void)
 {
-    plot_figure *f = plot_new(900, 700);
+    plot_figure *f = plot_new(.width = 900, .height = 700);
     plot_panel *a = plot_place(f, 0), *b = plot_place(f, .row = 1),
                *c = plot_place(f, .col = 1, .heading = "with a heading", .x = "with a label");
     double x[2] = {0, 1}, small[2] = {0, 1}, large[2] = {0, 90000};
@@ -522,7 +531,7 @@ static void test_panels_align(void)
 static int row_ink(const double *y,
                    int column) /* coloured pixels in a column of a wide line plot */
 {
-    plot_figure *f = plot_new(700, 300);
+    plot_figure *f = plot_new(.width = 700, .height = 300);
     plot_panel *p = plot_place(f, .x_range = {0, 6}, .y_range = {0, 2}, .grid = -1);
     double x[7] = {0, 1, 2, 3, 4, 5, 6};
     int row, n = 0, at;
@@ -558,7 +567,7 @@ static void test_wild_numbers(void)
     int i, k, scale;
     for (k = 0; k < 6; k++) {
         for (scale = PLOT_LINEAR; scale <= PLOT_LOG2; scale++) {
-            plot_figure *f = plot_new(200, 160);
+            plot_figure *f = plot_new(.width = 200, .height = 160);
             plot_panel *p = plot_place(f, .x = "x", .x_scale = scale, .y = "y", .y_scale = scale);
             for (i = 0; i < 6; i++) x[i] = big[(i + k) % (k + 1)];
             plot_line(p, "a", x, big, 6, look(1));
@@ -660,7 +669,7 @@ static void test_sizes(void)
                                   {-2147483647, 2}};
     int i;
     for (i = 0; i < 7; i++) {
-        plot_figure *f = plot_new(bad[i][0], bad[i][1]);
+        plot_figure *f = plot_new(.width = bad[i][0], .height = bad[i][1]);
         CHECK(f != NULL);
         CHECK(strstr(plot_error(f), "size of the page") != NULL);
         CHECK(plot_place(f, 0) == NULL);
@@ -672,12 +681,12 @@ static void test_sizes(void)
 
 static void test_first_error_stays(void)
 {
-    plot_figure *f = plot_new(300, 200);
+    plot_figure *f = plot_new(.width = 300, .height = 200);
     plot_panel *p = plot_place(f, 0);
     double x[2] = {0, 1};
     plot_range_x(p, 1, 1);
     CHECK(strstr(plot_error(f), "range") != NULL);
-    plot_scale(f, -1);
+    (void)plot_place(f, .row = -1);
     plot_line(p, "a", x, x, 2, plot_solid(PLOT_BLUE));
     plot_line(p, "a", NULL, x, 2, plot_solid(PLOT_BLUE));
     CHECK(strstr(plot_error(f), "range") != NULL);
@@ -690,15 +699,14 @@ static void test_every_misuse_is_named(void)
 {
     static const char *const words[11] = {"grid", "grid",  "scale",  "relative", "range",   "ticks",
                                           "NULL", "field", "images", "table",    "log axis"};
-    double x[2] = {0, 1}, rel = -1;
+    double x[2] = {0, 1};
     int i;
     for (i = 0; i < 11; i++) {
-        plot_figure *f = plot_new(300, 200);
+        plot_figure *f = plot_new(.width = 300, .height = 200, .scale = i == 2 ? nan_value : 1,
+                                  .widths = {1, i == 3 ? -1 : 1});
         plot_panel *p = plot_place(f, 0);
         if (i == 0) (void)plot_place(f, .row = -1);
         if (i == 1) (void)plot_place(f, .col = 3, .cols = 2147483647);
-        if (i == 2) plot_scale(f, nan_value);
-        if (i == 3) plot_widths(f, &rel, 1);
         if (i == 4) plot_range_y(p, 0, inf_value);
         if (i == 5) plot_ticks_x(p, x, NULL, 65);
         if (i == 6) plot_line(p, NULL, x, NULL, 2, plot_solid(PLOT_BLUE));
@@ -718,9 +726,6 @@ static void test_null_is_harmless(void)
 {
     double x[1] = {0};
     plot_free(NULL);
-    plot_title(NULL, "x");
-    plot_letters(NULL);
-    plot_widths(NULL, x, 1);
     CHECK(plot_place(NULL, 0) == NULL);
     plot_heading(NULL, "x");
     plot_line(NULL, "x", x, x, 1, plot_solid(PLOT_BLUE));
@@ -733,9 +738,8 @@ static void test_null_is_harmless(void)
 
 static void test_crowded_page_is_refused(void)
 {
-    plot_figure *f = plot_new(100, 60);
+    plot_figure *f = plot_new(.width = 100, .height = 60, .scale = 10);
     int i;
-    plot_scale(f, 10);
     for (i = 0; i < 6; i++) (void)plot_place(f, .row = i, .col = i, .heading = "heading");
     CHECK_INT(ploti_render(f), -1);
     CHECK(strstr(plot_error(f), "too small") != NULL);
@@ -785,10 +789,9 @@ static void test_saving(void)
     char dir[] = "/tmp/test_plot_XXXXXX", path[64], err[FILES_ERR_MAX];
     unsigned char *data = NULL;
     size_t n = 0;
-    plot_figure *f = page();
+    plot_figure *f = page_of(scene_lines);
     CHECK(mkdtemp(dir) != NULL);
     (void)snprintf(path, sizeof path, "%s/a.png", dir);
-    scene_lines(f);
     CHECK_INT(plot_save(f, path), 0);
     CHECK_STR(plot_error(f), "");
     CHECK_INT(files_read(path, 1 << 24, &data, &n, err), 0);
@@ -798,13 +801,12 @@ static void test_saving(void)
     free(data);
     (void)unlink(path);
     plot_free(f);
-    f = page(); /* the folder is in the way of the file: nothing may be left behind */
-    scene_lines(f);
+    f = page_of(scene_lines); /* the folder is in the way: nothing may be left behind */
     CHECK_INT(plot_save(f, dir), -1);
     CHECK(strlen(plot_error(f)) > 6);
     CHECK_INT(files_in(dir), 0);
     plot_free(f);
-    f = page();
+    f = plot_new_page(small_page());
     CHECK_INT(plot_save(f, ""), -1);
     CHECK(plot_error(f)[0] != 0);
     plot_free(f);
@@ -813,7 +815,8 @@ static void test_saving(void)
 
 static void test_figure_can_grow_after_drawing(void)
 {
-    plot_figure *f = plot_new(300, 200), *g = plot_new(300, 200);
+    plot_figure *f = plot_new(.width = 300, .height = 200),
+                *g = plot_new(.width = 300, .height = 200);
     plot_panel *p = plot_place(f, 0), *q = plot_place(g, 0);
     double x[3] = {0, 1, 2}, y[3] = {0, 1, 0};
     plot_line(p, "a", x, x, 3, look(0));
@@ -836,9 +839,8 @@ static void print_scene(const scene *s, const char *dir)
            (unsigned long)(h >> 32), (unsigned long)(h & 0xFFFFFFFFu));
     if (dir) {
         char path[512];
-        plot_figure *f = page();
+        plot_figure *f = page_of(s->draw);
         (void)snprintf(path, sizeof path, "%s/%s.png", dir, s->name);
-        s->draw(f);
         if (plot_save(f, path) != 0) printf("%s\n", plot_error(f));
         plot_free(f);
     }

@@ -644,14 +644,16 @@ static const lab_panel variance_panels[2] = {
 
 static int page_one_pass(lab_report *r)
 {
-    plot_figure *f =
-        lab_figure(r, "E[x²] - μ² fails in 32 bits from an offset of some hundreds on", 800);
-    plot_subtitle(f, lab_format(r,
-                                "%u trials for each offset, everything in 32 bits; normlayers.h "
-                                "takes one pass from a pivot. Around 100,000 the numbers "
-                                "themselves are 1/128 apart.",
-                                (unsigned)(lab_seeds(r, ONE_PASS) * TRIALS)));
-    plot_shared_legend(f);
+    const char *subtitle = lab_format(
+        r,
+        "%u trials for each offset, everything in 32 bits; normlayers.h takes one pass from a "
+        "pivot. Around 100,000 the numbers themselves are 1/128 apart.",
+        (unsigned)(lab_seeds(r, ONE_PASS) * TRIALS));
+    plot_figure *f = lab_figure(
+        r, (plot_page){.title = "E[x²] - μ² fails in 32 bits from an offset of some hundreds on",
+                       .height = 800,
+                       .subtitle = subtitle,
+                       .shared_legend = 1});
     (void)lab_draw_panel(r, f, &variance_panels[0]);
     (void)lab_draw_panel(r, f, &variance_panels[1]);
     return lab_save(r, f, "onepass");

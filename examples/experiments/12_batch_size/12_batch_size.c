@@ -106,29 +106,13 @@ static int learn_unbiased(trainer *t, nrm_acc *loss)
 /* ---- eight workers --------------------------------------------------------------------------- */
 
 /* What they have besides the network, which is the same for all: they take turns in one process.
-   Rows w*m ... w*m+m-1 of a batch are worker w's. */
+   Rows w*m ... w*m+m-1 of a batch are worker w's. What is of all stands behind the workers' own. */
 typedef struct team {
-    int merged;                                    /* 1: normalizes with the statistics of all */
-    nrm_stats stats[HIDDEN][WORKERS][CURVE_WIDTH]; /* that each normalizes with */
+    int merged; /* 1: they normalize with the statistics of all */
+    nrm_stats stats[HIDDEN][WORKERS + 1][CURVE_WIDTH];
     nrm_acc mean[HIDDEN][WORKERS][CURVE_WIDTH], rstd[HIDDEN][WORKERS][CURVE_WIDTH];
-    nrm_sums sums[WORKERS][CURVE_WIDTH];
+    nrm_sums sums[WORKERS + 1][CURVE_WIDTH];
 } team;
-
-static int team_statistics(team *t, const nrm_mlp_state *s, size_t l, size_t m)
-{
-    nrm_stats all[CURVE_WIDTH];
-    const size_t width = s->shape.width;
-    size_t w;
-    int rc = NRM_OK;
-    memset(t->stats[l], 0, sizeof t->stats[l]);
-    memset(all, 0, sizeof all);
-    for (w = 0; w < WORKERS && rc == NRM_OK; w++) {
-        rc = nrm_stats_update(t->stats[l][w], s->linear_out + w * m * width, NULL, m, width, 1);
-        if (rc == NRM_OK) rc = nrm_stats_merge(all, t->stats[l][w], width);
-    }
-    for (w = 0; w < WORKERS && t->merged; w++) memcpy(t->stats[l][w], all, sizeof all);
-    return rc;
-}
 
 /* Running statistics become those of the first worker. */
 static int team_forward(void *context, nrm_mlp *net, size_t l, size_t N)
@@ -136,13 +120,18 @@ static int team_forward(void *context, nrm_mlp *net, size_t l, size_t N)
     team *t = (team *)context;
     nrm_mlp_state *s = &net->state[l];
     const size_t m = N / WORKERS, width = s->shape.width, part = m * width;
-    int rc = team_statistics(t, s, l, m);
+    int rc = NRM_OK;
     size_t w;
+    memset(t->stats[l], 0, sizeof t->stats[l]);
+    for (w = 0; w < WORKERS && rc == NRM_OK; w++) {
+        rc = nrm_stats_update(t->stats[l][w], s->linear_out + w * part, NULL, m, width, 1);
+        if (rc == NRM_OK) rc = nrm_stats_merge(t->stats[l][WORKERS], t->stats[l][w], width);
+    }
     for (w = 0; w < WORKERS && rc == NRM_OK; w++)
         rc = nrm_sync_batchnorm_forward(s->norm_out + w * part, t->mean[l][w], t->rstd[l][w],
                                         w == 0 ? &s->running : NULL, s->linear_out + w * part, NULL,
-                                        t->stats[l][w], s->gamma, s->beta, net->spec.eps, m, width,
-                                        1);
+                                        t->stats[l][t->merged ? WORKERS : w], s->gamma, s->beta,
+                                        net->spec.eps, m, width, 1);
     return rc;
 }
 
@@ -153,19 +142,22 @@ static int team_backward(void *context, nrm_mlp *net, size_t l, nrm_real *d, siz
     const size_t m = N / WORKERS, width = s->shape.width, part = m * width;
     size_t w, i;
     int rc = NRM_OK;
-    for (w = 0; w < WORKERS && rc == NRM_OK; w++)
+    memset(t->sums[WORKERS], 0, sizeof t->sums[WORKERS]);
+    for (w = 0; w < WORKERS && rc == NRM_OK; w++) {
         rc = nrm_sync_batchnorm_sums(t->sums[w], s->dgamma, s->dbeta, d + w * part,
                                      s->linear_out + w * part, NULL, t->mean[l][w], t->rstd[l][w],
                                      m, width, 1);
-    for (w = 1; w < WORKERS && t->merged; w++)
         for (i = 0; i < width; i++) {
-            t->sums[0][i].dy += t->sums[w][i].dy;
-            t->sums[0][i].dy_xhat += t->sums[w][i].dy_xhat;
+            t->sums[WORKERS][i].dy += t->sums[w][i].dy;
+            t->sums[WORKERS][i].dy_xhat += t->sums[w][i].dy_xhat;
         }
-    for (w = 0; w < WORKERS && rc == NRM_OK; w++)
+    }
+    for (w = 0; w < WORKERS && rc == NRM_OK; w++) {
+        const size_t of = t->merged ? WORKERS : w;
         rc = nrm_sync_batchnorm_backward(d + w * part, d + w * part, s->linear_out + w * part, NULL,
-                                         t->mean[l][w], t->rstd[l][w], s->gamma, t->stats[l][w],
-                                         t->sums[t->merged ? 0 : w], m, width, 1);
+                                         t->mean[l][w], t->rstd[l][w], s->gamma, t->stats[l][of],
+                                         t->sums[of], m, width, 1);
+    }
     return rc;
 }
 

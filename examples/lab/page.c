@@ -25,7 +25,10 @@ void lab_draw_line(lab_report *r, plot_panel *p, const lab_line *line)
     plot_style style = line->style;
     lab_series one;
     lab_curve all;
-    if (!style.color && program->look) style = program->look(line->arm);
+    if (!style.color && program->look) {
+        style = program->look(line->arm);
+        if (line->style.marker) style = plot_with_marker(style, line->style.marker);
+    }
     switch (line->how) {
     case LAB_EACH_SEED:
         lab_plot_seeds(r, p, line->arm, line->series, label, style);

@@ -27,7 +27,8 @@ typedef struct lab_line {
     size_t arm;
     const char *series;
     const char *label; /* NULL: the arm's name; "": none                              */
-    plot_style style;  /* without a colour: the program's look of the arm, if it has one */
+    plot_style style;  /* without a colour: the program's look of the arm, if it has one,
+                          with this marker at every point if there is one                  */
     int how;           /* LAB_RANGE ...                                                    */
     size_t to;         /* the same of the arms after it up to this one; 0: of none         */
 } lab_line;

@@ -654,18 +654,6 @@ static void draw_tests(lab_report *r, plot_panel *p, const lab_panel *panel)
     }
 }
 
-/* Over the layers: mean over the run, all units and seeds. */
-static void draw_layers(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    static const int marker[KINDS] = {PLOT_SQUARE, PLOT_CIRCLE, PLOT_TRIANGLE, PLOT_DIAMOND};
-    size_t kind;
-    for (kind = 0; kind < KINDS; kind++) {
-        const lab_curve c = lab_over_seeds(r, panel->arm + kind, panel->series);
-        plot_line(p, arms[kind].name, c.x, c.mean, c.n,
-                  plot_with_marker(look_of(kind), marker[kind]));
-    }
-}
-
 /* clang-format off */
 #define ALL_KINDS(net, of)                                                                         \
     .line = {{ARM(net, NONE), of, .to = ARM(net, ONLY_NOISE)}}
@@ -713,10 +701,14 @@ static const char *const kind_name[KINDS] = {"none", "batch", "noisy", "noise"};
 #define TRAINED(net, name, hidden, place)                                                          \
     {.axes = {.row = place, .col = net, .heading = name, ACCURACY(0, STEPS)},                      \
      ALL_KINDS(net, "accuracy")}
+#define MARKED(net, kind, of, shape)                                                               \
+    {ARM(net, kind), of, .style = {.marker = PLOT_##shape}, .how = LAB_MEAN}
 #define OVER_LAYERS(net, name, hidden, place, of, label, title)                                    \
     {.axes = {.row = place, .col = net, .heading = title(name), .x = "hidden layer",               \
               .x_range = {0.6, hidden + 0.4}, .y = label ", mean of the run",                      \
-              .y_scale = PLOT_LOG10}, .draw = draw_layers, .arm = ARM(net, 0), .series = of}
+              .y_scale = PLOT_LOG10},                                                              \
+     .line = {MARKED(net, NONE, of, SQUARE), MARKED(net, NORMED, of, CIRCLE),                      \
+              MARKED(net, NOISY, of, TRIANGLE), MARKED(net, ONLY_NOISE, of, DIAMOND)}}
 #define NAMED(name) name
 #define UNNAMED(name) NULL
 #define TESTED(net, name, hidden, place)                                                           \

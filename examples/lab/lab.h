@@ -224,8 +224,8 @@ void lab_check(lab_report *r, int ok, const char *what, const char *found, ...);
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-/* A page 1600 pixels wide, twice what a reader sees of it, with letters, a footer (the command) and,
-   unless it has one, a subtitle (data, settings, seeds, notices). */
+/* A page 1600 pixels wide, twice what a reader sees of it, with letters, a footer (the command)
+   and, unless it has one, a subtitle (data, settings, seeds, notices). */
 plot_figure *lab_figure(lab_report *r, plot_page page);
 
 /* The subtitle of a page that does not show all: with settings of its own, and with the first

@@ -27,6 +27,7 @@ static const double moment[MOMENTS] = {200, 300, 301, 310, 330, 360, 400, 500, 6
 static const double rates[RATES] = {0.01, 0.03, 0.1, 0.3, 1, 3};
 static const double plane_rates[PLANE_RATES] = {0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10};
 static const double points[POINTS][2] = {{-0.8, -0.6}, {0.7, -0.7}, {0.1, 0.9}};
+static const char point_name[POINTS + 1] = "ABC";
 static const double drawn_rates[DRAWN] = {0.03, 0.3}; /* of them, whose paths are drawn */
 #define REACH 1.0                                     /* the slice goes from -1 to 1 both ways */
 
@@ -261,9 +262,11 @@ static double walk(plane *p, double rate, size_t point, int *rose, int recorded)
         loss = plane_loss(p, at, gradient);
         if (step > 0 && !(loss <= before)) *rose = 1;
         before = loss;
-        for (i = 0; i < 3 && recorded; i++)
-            lab_record_as(p->t.run, step, lab_round(i < 2 ? at[i] : loss, 5), "%c%lu/%g", "abl"[i],
-                          (unsigned long)point + 1, rate);
+        if (recorded) {
+            lab_record_as(p->t.run, lab_round(at[0], 5), lab_round(at[1], 5), "path%c/%g",
+                          point_name[point], rate);
+            lab_record_as(p->t.run, step, lab_round(loss, 5), "loss%c/%g", point_name[point], rate);
+        }
         for (i = 0; i < 2; i++) at[i] -= rate * gradient[i];
         if (isfinite(loss) && fabs(at[0]) + fabs(at[1]) < 1e6) continue;
         *rose = 1;
@@ -553,13 +556,11 @@ static const lab_panel sensitivity[] = {
     AFTER_BATCH(2, "pixels times 0.01", "after/0.01")};
 /* clang-format on */
 
-static const char *const point_name[POINTS] = {"A", "B", "C"};
-
-/* "a": direction 1, "b": direction 2, "l": loss. */
-static lab_series path_of(lab_report *r, size_t norm, char what, size_t point, size_t rate)
+/* "path": both directions; "loss": over the steps. */
+static lab_series walk_of(lab_report *r, size_t norm, const char *what, size_t point, size_t rate)
 {
     return lab_get(r, ARM(SLICE, norm), 0,
-                   lab_format(r, "%c%d/%g", what, (int)point + 1, drawn_rates[rate]));
+                   lab_format(r, "%s%c/%g", what, point_name[point], drawn_rates[rate]));
 }
 
 static plot_style path_style(size_t point, size_t rate)
@@ -579,10 +580,10 @@ static void draw_slice(lab_report *r, plot_panel *p, const lab_panel *panel)
     plot_heat(p, z.y, side, side, -REACH, REACH, -REACH, REACH, PLOT_SEQUENTIAL, -1, 1.5);
     for (i = 0; i < DRAWN; i++)
         for (k = 0; k < POINTS; k++) {
-            const lab_series a = path_of(r, panel->arm, 'a', k, i);
-            plot_line(p, NULL, a.y, path_of(r, panel->arm, 'b', k, i).y, a.n, path_style(k, i));
-            if (i == 0)
-                plot_text(p, label[k][0], label[k][1], point_name[k], PLOT_CENTER, PLOT_WHITE);
+            const lab_series path = walk_of(r, panel->arm, "path", k, i);
+            const char name[2] = {point_name[k]};
+            plot_line(p, NULL, path.x, path.y, path.n, path_style(k, i));
+            if (i == 0) plot_text(p, label[k][0], label[k][1], name, PLOT_CENTER, PLOT_WHITE);
         }
     if (panel->arm + 1 == NORMS) plot_colorbar(p, "log_{10} of the loss");
 }
@@ -592,9 +593,9 @@ static void draw_descents(lab_report *r, plot_panel *p, const lab_panel *panel)
     size_t i, k;
     for (i = 0; i < DRAWN; i++)
         for (k = 0; k < POINTS; k++) {
-            const lab_series c = path_of(r, panel->arm, 'l', k, i);
-            plot_line(p, lab_format(r, "from %s, rate %g", point_name[k], drawn_rates[i]), c.x, c.y,
-                      c.n, path_style(k, i));
+            const lab_series loss = walk_of(r, panel->arm, "loss", k, i);
+            plot_line(p, lab_format(r, "from %c, rate %g", point_name[k], drawn_rates[i]), loss.x,
+                      loss.y, loss.n, path_style(k, i));
         }
 }
 

@@ -41,14 +41,14 @@ enum { WEIGHTS = DIM * DIM, OF_LAYER = WEIGHTS + 2 * DIM, PARAMS = LAYERS * OF_L
 
 /* Parameters are layer by layer W[10][10], γ[10], β[10]; unused ones never move. Values are
    [10][n], one unit after the other, so that all loops run along the examples. */
+typedef double values[DIM * SAMPLES];
 typedef struct net {
     landscape_model m; /* first: net_gradient finds the rest by it */
     double now[PARAMS], grad[PARAMS], lr;
     int norm;
     size_t n, normed; /* examples; layers 0..normed-1 have a norm */
-    double *x, *target, *linear[LAYERS], *out[LAYERS], *back[2];
+    values x, target, linear[LAYERS], out[LAYERS], back[2];
     double mean[LAYERS][DIM], scale[LAYERS][DIM];
-    double *block;
 } net;
 
 /* y = Wᵀ·x for W [10][10], x [10][n]: of a layer whose input is W, the gradient of its weights. */
@@ -104,28 +104,27 @@ static int norm_backward(net *t, double *dx, double *dW, const double *dy, const
 static int net_gradient(landscape_model *m, double *loss)
 {
     net *t = (net *)m;
-    const double *in = t->x;
+    const double *in[LAYERS + 1] = {t->x}, *z;
     double *dy = t->back[0], *dx = t->back[1], *swap;
     size_t i, l;
     memset(t->grad, 0, sizeof t->grad);
     *loss = 0;
     for (l = 0; l < LAYERS; l++) {
         const double *W = t->now + l * OF_LAYER;
-        product(t->linear[l], W, in, t->n);
+        product(t->linear[l], W, in[l], t->n);
         if (l < t->normed) (void)norm_forward(t, W, l);
-        in = l < t->normed ? t->out[l] : t->linear[l];
+        in[l + 1] = l < t->normed ? t->out[l] : t->linear[l];
     }
-    for (i = 0; i < DIM * t->n; i++) {
-        const double d = in[i] - t->target[i];
+    for (i = 0, z = in[LAYERS]; i < DIM * t->n; i++) {
+        const double d = z[i] - t->target[i];
         *loss += d * d;
         dy[i] = 2 * d;
     }
     for (l = LAYERS; l-- > 0; swap = dx, dx = dy, dy = swap) {
         const double *W = t->now + l * OF_LAYER;
         double *dW = t->grad + l * OF_LAYER;
-        const double *from = l == 0 ? t->x : l <= t->normed ? t->out[l - 1] : t->linear[l - 1];
         if (l < t->normed) (void)norm_backward(t, dy, dW, dy, W, l);
-        weight_gradient(dW, from, dy, t->n);
+        weight_gradient(dW, in[l], dy, t->n);
         if (l > 0) (void)nrm_linear_forward(dx, W, dy, NULL, DIM, DIM, t->n);
     }
     return NRM_OK;
@@ -163,10 +162,8 @@ static void net_start(net *t, uint64_t seed)
     }
 }
 
-static int net_make(net *t, const lab_run *r)
+static void net_make(net *t, const lab_run *r)
 {
-    double *at;
-    size_t l;
     memset(t, 0, sizeof *t);
     t->m = (landscape_model){
         .n = PARAMS, .params = t->now, .grads = t->grad, .evaluate = net_gradient};
@@ -174,16 +171,8 @@ static int net_make(net *t, const lab_run *r)
     t->norm = norm_of(r->arm);
     t->n = r->quick ? 200 : SAMPLES;
     t->normed = t->norm == NONE ? 0 : r->arm == ALL25 ? LAYERS : LAYERS - 1;
-    t->block = at = (double *)malloc((4 + 2 * LAYERS) * DIM * t->n * sizeof *at);
-    if (!at) return -1;
-    t->x = at;
-    t->target = at += DIM * t->n;
-    for (l = 0; l < 2; l++) t->back[l] = at += DIM * t->n;
-    for (l = 0; l < LAYERS; l++) t->linear[l] = at += DIM * t->n;
-    for (l = 0; l < LAYERS; l++) t->out[l] = at += DIM * t->n;
     net_data(t, r->seed);
     net_start(t, r->seed);
-    return 0;
 }
 
 static double cosine(const double *a, const double *b, size_t n)
@@ -348,10 +337,8 @@ static int run(lab_run *r)
     const size_t steps = r->quick ? 120 : is_short(r->arm) ? 3000 : STEPS;
     landscape_place here;
     size_t step, n = 0;
-    if (net_make(&t, r) || landscape_place_make(&here, &t.m, r->seed)) {
-        fprintf(stderr, "out of memory\n");
-        return -1;
-    }
+    net_make(&t, r);
+    if (landscape_place_make(&here, &t.m, r->seed)) return -1;
     for (step = 0; step <= steps; step++) {
         const int on_grid = step % grid == 0;
         (void)landscape_arrive(&here);
@@ -370,7 +357,6 @@ static int run(lab_run *r)
     if (n > 0) record_medians(r, kept, n, t.lr);
     if (n > 0) record_end(r, &t, kept, n);
     landscape_place_free(&here);
-    free(t.block);
     return 0;
 }
 
@@ -565,11 +551,11 @@ static void check_all(lab_report *r)
     double slope = 0;
     size_t same = 0;
     for (; run.arm < ARMS; run.arm++) {
-        if (net_make(&t, &run) || landscape_place_make(&here, &t.m, 1)) break;
+        net_make(&t, &run);
+        if (landscape_place_make(&here, &t.m, 1)) break;
         slope = stats_larger(slope, check_gradient(&here));
         same += (size_t)check_bits(&t, &here);
         landscape_place_free(&here);
-        free(t.block);
     }
     lab_check(r, same == ARMS, "Steps with probes end with the bits of steps without",
               "in %u of %u arms", (unsigned)same, (unsigned)ARMS);

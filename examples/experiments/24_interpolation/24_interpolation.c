@@ -602,14 +602,16 @@ static void draw_triangle(lab_report *r, plot_panel *p, const lab_panel *panel)
               PLOT_INK);
 }
 
-static void print_ends(lab_report *r)
+/* The rows of the page's table, and the barriers. */
+static void print_results(lab_report *r)
 {
-    size_t arm, k;
-    for (arm = 0; arm < 2; arm++)
-        for (k = 0; k < SOLUTIONS; k++)
-            printf("%s, %s: test error %s, distance from the start %s\n", arms[arm].name,
-                   solution_name[k], lab_text(r, arm, "test_error", (double)k, 4),
-                   lab_text(r, arm, "from_start", (double)k, 2));
+    size_t k;
+    for (k = 0; k < OTHER_BATCHES; k++)
+        printf("| %s | %s | %s | %s | %s |\n", solution_name[k],
+               lab_text(r, NONE, "test_error", (double)k, 4),
+               lab_text(r, BATCH_NORM, "test_error", (double)k, 4),
+               lab_text(r, NONE, "from_start", (double)k, 2),
+               lab_text(r, BATCH_NORM, "from_start", (double)k, 2));
     for (k = 0; k < OF_OPTIMIZERS; k++)
         printf("%s: barrier %.4f without, %.4f with, %.4f with weights of the same lengths\n",
                name_of(&pairs[k]), lab_average(barriers(r, NONE, "", k, 0)),
@@ -669,7 +671,7 @@ static int report(lab_report *r)
                                           TRIANGLES(BATCH_NORM, "batch norm")};
     check_scaled(r);
     lab_judge(r);
-    print_ends(r);
+    print_results(r);
     return lab_draw(r, &pages[0], curves, LAB_COUNT(curves)) ||
            lab_draw(r, &pages[1], of_barriers, LAB_COUNT(of_barriers)) ||
            lab_draw(r, &pages[2], triangles, LAB_COUNT(triangles));

@@ -532,39 +532,28 @@ static void draw_moments(lab_report *r, plot_panel *p, const lab_panel *panel)
     plot_colorbar(p, "log_{10} variance");
 }
 
-/* The largest channel variance of the watched blocks against the part of the step taken; without
-   norm the block stands at the end of its line. */
-static void draw_growth(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    static const int marker[WATCHED] = {PLOT_CIRCLE, PLOT_TRIANGLE, PLOT_SQUARE};
-    size_t arm;
-    int w;
-    for (arm = panel->arm; arm <= panel->other; arm++)
-        for (w = 0; w < WATCHED; w++) {
-            const char *name = lab_format(r, "most%d", w);
-            const int none = shapes[arm].net.norm == NRM_NO_NORM;
-            plot_style look = look_of(arm);
-            look.marker = marker[w];
-            look.marker_every = 5;
-            look.size = 0.8;
-            lab_plot(r, p, arm, name, w < WATCHED - 1 ? "" : none ? "no norm" : "batch norm", look);
-            if (none)
-                plot_text(p, 102, lab_mean(r, arm, name, 100),
-                          lab_format(r, "%u", (unsigned)watched(&shapes[arm].net, w)), PLOT_LEFT,
-                          look.color);
-        }
-}
-
 /* clang-format off */
 #define MOMENTS(column, of, block, title, hidden)                                                  \
     {.axes = {0, column, .heading = title, .x = "channel", .y = "% of the step",                   \
               .y_range = {101, -1}, .frame = PLOT_BOX, .hide = hidden},                            \
      .draw = draw_moments, .arm = of, .series = block}
-#define GROWTH(column, of, title, highest, where)                                                  \
+/* The largest channel variance of the watched blocks; their numbers stand at the ends of the lines
+   without norm. */
+#define BLOCK(of, series, name, shape, ...)                                                        \
+    {of, series, name, {__VA_ARGS__, .marker = PLOT_##shape, .marker_every = 5, .size = 0.8}}
+#define BLOCKS(of, name, ...)                                                                      \
+    BLOCK(of, "most0", "", CIRCLE, __VA_ARGS__), BLOCK(of, "most1", "", TRIANGLE, __VA_ARGS__),    \
+    BLOCK(of, "most2", name, SQUARE, __VA_ARGS__)
+#define NUMBER(of, series, block)                                                                  \
+    {LAB_NOTE, 102, lab_mean(r, of, series, 100), block, PLOT_LEFT, PLOT_VERMILLION}
+#define GROWTH(column, none, batch, middle, last, title, highest, where)                           \
     {.axes = {1, column, .heading = title, .x = "% of the step", .x_range = {0, 118},              \
               .y = "log_{10} largest variance", .y_range = {(highest) > 0 ? -2 : 0, highest},      \
               .legend = where},                                                                    \
-     .draw = draw_growth, .arm = of, .other = (of) + 1}
+     .line = {BLOCKS(none, "no norm", PLOT_VERMILLION, .dash = PLOT_DASHED),                       \
+              BLOCKS(batch, "batch norm", PLOT_BLUE)},                                             \
+     .mark = {NUMBER(none, "most0", "1"), NUMBER(none, "most1", middle),                           \
+              NUMBER(none, "most2", last)}}
 
 static int draw_step(lab_report *r)
 {
@@ -578,8 +567,9 @@ static int draw_step(lab_report *r)
         MOMENTS(0, RN, "v1", "no norm, block 13", 0),
         MOMENTS(1, RN, "v2", "no norm, block 27", PLOT_GRID_Y),
         MOMENTS(2, RB, "v2", "batch norm, block 27", PLOT_GRID_Y),
-        GROWTH(0, RN, "R27", 2 * lab_mean(r, RN, "most2", 100), PLOT_LEGEND_TOP_LEFT),
-        GROWTH(1, PN, "P20, a plain network", 0, PLOT_LEGEND_NONE),
+        GROWTH(0, RN, RB, "13", "27", "R27", 2 * lab_mean(r, RN, "most2", 100),
+               PLOT_LEGEND_TOP_LEFT),
+        GROWTH(1, PN, PB, "10", "20", "P20, a plain network", 0, PLOT_LEGEND_NONE),
         {.axes = {1, 2, .heading = "Loss of the batch", .x = "% of the step", .y = "loss",
                   .y_scale = PLOT_LOG10, .y_range = {0.1, pow(loss, 1.7)},
                   .legend = PLOT_LEGEND_TOP_LEFT},

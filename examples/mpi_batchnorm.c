@@ -117,7 +117,8 @@ void train_in_double(const work *w);
 typedef struct trainer {
     const work *w;
     training_set train, test;
-    training_order order;
+    training_order order; /* the whole batch, and of it this worker's part: */
+    size_t from, count;
     team everyone;
     nrm_mlp *net[NETS];
     void *block[NETS];
@@ -136,12 +137,14 @@ static void give_up(const char *why)
     exit(1);
 }
 
-/* Where the part of worker w begins, in a batch of n: a full batch is dealt 1 : 2 : 3 : ..., a
-   short one is the beginning of a full one. Worker `size` begins at the end. */
-static size_t part_begins(size_t n, int w, int size)
+/* Where the part of worker w begins in a batch of n, and how many examples it has: a full batch is
+   dealt 1 : 2 : 3 : ..., a short one is the beginning of a full one. */
+static size_t part_of(size_t n, int w, int size, size_t *from)
 {
-    const size_t at = (size_t)(BATCH * w * (w + 1) / (size * (size + 1)));
-    return at < n ? at : n;
+    const size_t begin = (size_t)(BATCH * w * (w + 1) / (size * (size + 1)));
+    const size_t end = (size_t)(BATCH * (w + 1) * (w + 2) / (size * (size + 1)));
+    *from = begin < n ? begin : n;
+    return (end < n ? end : n) - *from;
 }
 
 static void record(const trainer *t, int net, const char *what, double x, double y)
@@ -167,17 +170,17 @@ static void make_net(trainer *t, int net)
 
 static void prepare(trainer *t, const work *w)
 {
+    const team everyone = {MPI_COMM_WORLD, w->size, NULL, 0};
     int net;
     memset(t, 0, sizeof *t);
     t->w = w;
+    t->everyone = everyone;
     t->steps = training_steps(w->data.train_n, BATCH);
     t->shown = 1;
     if (training_load(&t->train, &t->test, &w->data, 0, 0, DATASET_RAW01) ||
         training_order_start(&t->order, t->train.n, BATCH, INPUTS, w->seed))
         give_up("out of memory");
     for (net = 0; net < NETS; net++) make_net(t, net);
-    t->everyone.comm = MPI_COMM_WORLD;
-    t->everyone.size = w->size;
     t->everyone.most = t->net[SYNCHRONISED]->n_params + 1;
     t->everyone.room = (nrm_acc *)calloc((size_t)w->size * t->everyone.most, sizeof(nrm_acc));
     if (!t->everyone.room) give_up("out of memory");
@@ -193,15 +196,14 @@ static void dispose(trainer *t)
     training_set_free(&t->test);
 }
 
-/* The present batch, or this worker's part of it: one step. Returns the loss of the whole batch. */
+/* One step on the whole batch, or on this worker's part. Returns the loss of the whole batch. */
 static double step(trainer *t, int net)
 {
-    const size_t n = t->order.count;
-    const size_t from = net == UNDIVIDED ? 0 : part_begins(n, t->w->rank, t->w->size);
-    const size_t to = net == UNDIVIDED ? n : part_begins(n, t->w->rank + 1, t->w->size);
+    const size_t from = net == UNDIVIDED ? 0 : t->from;
+    const size_t count = net == UNDIVIDED ? t->order.count : t->count;
     nrm_acc loss = 0;
     const int rc = nrm_mlp_train_step(t->net[net], &loss, t->order.x + from * INPUTS,
-                                      t->order.labels + from, to - from);
+                                      t->order.labels + from, count);
     if (rc != NRM_OK) give_up(nrm_strerror(rc));
     return (double)loss;
 }
@@ -243,15 +245,13 @@ static void compare_step(const trainer *t, int net)
 /* Is a ReLU of anybody's part of the batch open in one network and closed in the other? */
 static int relus_differ(const trainer *t)
 {
-    const size_t from = part_begins(t->order.count, t->w->rank, t->w->size);
-    const size_t to = part_begins(t->order.count, t->w->rank + 1, t->w->size);
     size_t l, i;
     int mine = 0, all = 0;
     for (l = 0; l < HIDDEN; l++) {
         const size_t width = t->net[UNDIVIDED]->state[l].shape.width;
-        const nrm_real *whole = t->net[UNDIVIDED]->state[l].act_out + from * width;
+        const nrm_real *whole = t->net[UNDIVIDED]->state[l].act_out + t->from * width;
         const nrm_real *part = t->net[SYNCHRONISED]->state[l].act_out;
-        for (i = 0; i < (to - from) * width; i++) mine |= (whole[i] > 0) != (part[i] > 0);
+        for (i = 0; i < t->count * width; i++) mine |= (whole[i] > 0) != (part[i] > 0);
     }
     MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     return all;
@@ -331,6 +331,7 @@ void train_in(const work *w)
     evaluate(&t, 0);
     for (epoch = 1; epoch <= w->epochs; epoch++) {
         while (training_next(&t.order, &t.train)) {
+            t.count = part_of(t.order.count, w->rank, w->size, &t.from);
             for (net = 0; net < NETS; net++) loss[net] = step(&t, net);
             differ = relus_differ(&t);
             if (w->run) record_step(&t, loss, differ);
@@ -384,10 +385,11 @@ static int prepare_all(const dataset *data, int quick)
 {
     const size_t train_n = quick ? QUICK_N : TRAIN_N, rest = train_n % BATCH;
     const int size = everybody.size;
+    size_t from;
     int w;
     for (w = 0; w < size; w++)
-        if (size == 1 || part_begins(BATCH, w + 1, size) - part_begins(BATCH, w, size) == 1 ||
-            part_begins(rest, w + 1, size) - part_begins(rest, w, size) == 1) {
+        if (size == 1 || part_of(BATCH, w, size, &from) == 1 ||
+            part_of(rest, w, size, &from) == 1) {
             fprintf(stderr,
                     NAME ": not with %d, call me by mpirun -np 3: batch norm cannot train "
                          "on one example, and one worker alone has nothing to show\n",
@@ -461,19 +463,15 @@ static const lab_claim claims[] = {
     {"separate", "Separate is less accurate", OURS,
      "below synchronised in every seed, after the last epoch",
      "a first run, with the seeds 0 to 2", LAB_TRAINING, .judge = judge_separate}};
+
+static const char *const quantity[QUANTITIES] = {
+    "loss", "means of layer 1", "1/sd of layer 1", "means of layer 2", "1/sd of layer 2",
+    "gradients of layer 1", "gradients of layer 2", "gradients of the output"};
 /* clang-format on */
 
 /* The rows of the page's table: the largest of all seeds. */
 static void print_first(lab_report *r)
 {
-    static const char *const quantity[QUANTITIES] = {"loss",
-                                                     "means of layer 1",
-                                                     "1/sd of layer 1",
-                                                     "means of layer 2",
-                                                     "1/sd of layer 2",
-                                                     "gradients of layer 1",
-                                                     "gradients of layer 2",
-                                                     "gradients of the output"};
     int q;
     for (q = 0; q < QUANTITIES; q++)
         printf("| %s | %.0e | %.0e | %.2g |\n", quantity[q],

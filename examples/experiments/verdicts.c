@@ -19,18 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/csv.h"
 #include "lab/files.h"
-#include "lab/stats.h"
+#include "lab/lab.h"
 
 enum { TABLES_MAX = 100, CLAIMS_MAX = 2000, PAGE_MAX = 1 << 22 };
 
-/* The verdicts as they are written, and as they are counted. */
-enum { KINDS = 5, NOT_REPRODUCED = 3, NOT_COUNTED };
-static const char *const kind_name[KINDS] = {"reproduced", "partly reproduced", "inconclusive",
+/* The verdicts as they are counted: each stats_verdict, and quick runs and synthetic digits. */
+enum { NOT_COUNTED = STATS_NOT_REPRODUCED + 1, KINDS };
+static const char *const kind_name[KINDS] = {"reproduced", "partly", "inconclusive",
                                              "not reproduced", "not counted"};
-static const char *const kind_short[KINDS] = {"reproduced", "partly", "inconclusive",
-                                              "not reproduced", "not counted"};
 
 /* The columns of a table of verdicts. */
 enum { KIND, ID, CLAIM, SOURCE, PAPER, OURS };
@@ -46,7 +43,6 @@ typedef struct table { /* the verdicts of one experiment */
     csv_data data;
     const char *program;
     size_t first, end; /* its claims */
-    size_t checks, passed;
 } table;
 
 typedef struct claim {
@@ -60,7 +56,13 @@ typedef struct claim {
 
 static table tables[TABLES_MAX];
 static claim claims[CLAIMS_MAX];
-static size_t table_count, claim_count;
+static size_t table_count, claim_count, checks, checks_passed;
+
+static int complain(const char *why)
+{
+    fprintf(stderr, "verdicts: %s\n", why);
+    return -1;
+}
 
 /* A cell of a Markdown table: a bar would end it, and a line's end the row. */
 static void put_cell(FILE *p, const char *text)
@@ -108,8 +110,8 @@ static int take(table *t, char *err)
             c->found = found_in(c);
             claim_count++;
         } else {
-            t->checks++;
-            t->passed += strcmp(text[VERDICT][row], "passed") == 0;
+            checks++;
+            checks_passed += strcmp(text[VERDICT][row], "passed") == 0;
         }
     }
     t->end = claim_count;
@@ -120,23 +122,11 @@ static int load(const char *path)
 {
     char err[CSV_ERR_MAX] = "too many tables";
     table *t = &tables[table_count];
-    if (table_count == TABLES_MAX || csv_load(path, &t->data, err)) { /* the reason has the path */
-        fprintf(stderr, "verdicts: %s\n", err);
-        return -1;
-    }
+    if (table_count == TABLES_MAX || csv_load(path, &t->data, err)) return complain(err);
     table_count++;
     if (!take(t, err)) return 0;
     fprintf(stderr, "verdicts: '%s': %s\n", path, err);
     return -1;
-}
-
-/* Which of the kinds the verdict is; KINDS if it is none. */
-static int kind_of(const char *verdict)
-{
-    int k;
-    for (k = 0; k < KINDS; k++)
-        if (strncmp(verdict, kind_name[k], strlen(kind_name[k])) == 0) return k;
-    return KINDS;
 }
 
 /* ---- the correction for their number --------------------------------------------------------- */
@@ -165,14 +155,12 @@ static int correct(correction *all)
         const stats_verdict alone = stats_word(&c->found, STATS_LEVEL);
         const stats_verdict verdict = stats_word(&c->found, all->level);
         c->q = q[k];
-        c->word = kind_of(c->text[VERDICT]) == NOT_COUNTED ? c->text[VERDICT]
-                                                           : stats_verdict_name(verdict);
-        c->kind = kind_of(c->word);
+        c->kind = strncmp(c->text[VERDICT], "not counted", 11) == 0 ? NOT_COUNTED : (int)verdict;
+        c->word = c->kind == NOT_COUNTED ? c->text[VERDICT] : stats_verdict_name(verdict);
         all->changed += alone != verdict;
         all->doubtful += q[k] <= STATS_LEVEL && q[k] * harmonic > STATS_LEVEL;
     }
-    if (all->level < 0) fprintf(stderr, "verdicts: out of memory\n");
-    return all->level < 0 ? -1 : 0;
+    return all->level < 0 ? complain("out of memory") : 0;
 }
 
 /* ---- counts ---------------------------------------------------------------------------------- */
@@ -192,7 +180,7 @@ enum { REASONS = 3 };
 static const char *const reason[REASONS] = {"setting", "algebra", "news"};
 
 typedef struct tally {
-    size_t count[WORTHS][KINDS + 1], claims[WORTHS], failed[REASONS];
+    size_t count[WORTHS][KINDS], claims[WORTHS], failed[REASONS];
 } tally;
 
 static tally count_claims(size_t first, size_t end)
@@ -205,7 +193,8 @@ static tally count_claims(size_t first, size_t end)
         all.claims[worth_of(c)]++;
         all.count[worth_of(c)][c->kind]++;
         for (k = 0; k < REASONS; k++)
-            all.failed[k] += c->kind == NOT_REPRODUCED && strcmp(c->text[WHY_NOT], reason[k]) == 0;
+            all.failed[k] +=
+                c->kind == STATS_NOT_REPRODUCED && strcmp(c->text[WHY_NOT], reason[k]) == 0;
     }
     return all;
 }
@@ -219,17 +208,12 @@ static void put_worth(FILE *p, const tally *all, int worth, const char *format)
     fprintf(p, format, all->claims[worth]);
     for (k = 0; k < KINDS; k++)
         if (k < KINDS - 1 || count[k] > 0)
-            fprintf(p, "%s%zu %s", k ? ", " : "", count[k], kind_short[k]);
+            fprintf(p, "%s%zu %s", k ? ", " : "", count[k], kind_name[k]);
 }
 
 static void put_count(FILE *p)
 {
     const tally all = count_claims(0, claim_count);
-    size_t i, checks = 0, passed = 0;
-    for (i = 0; i < table_count; i++) {
-        checks += tables[i].checks;
-        passed += tables[i].passed;
-    }
     put_worth(p, &all, OF_SOURCE, "**%zu claims: ");
     put_worth(p, &all, EXACT,
               ".**\n\nThese are what the sources say of networks and of their training. Beside "
@@ -245,7 +229,7 @@ static void put_count(FILE *p)
         "Of all claims that are not reproduced, %zu are refuted by algebra or logic, in every "
         "setting\n(*algebra*); %zu say something of this setting, which is small and easy, and "
         "little of the\nsources' (*setting*); %zu should have held here too (*news*).\n",
-        passed, checks, all.failed[1], all.failed[0], all.failed[2]);
+        checks_passed, checks, all.failed[1], all.failed[0], all.failed[2]);
 }
 
 /* The name of an experiment, which may lead to its page. */
@@ -270,47 +254,46 @@ static void put_overview(FILE *p, int links)
     }
 }
 
+static const char the_rule[] =
+    "\n## The rule\n\n"
+    "One rule judges all claims. A claim is turned into a difference for each seed, above 0 where "
+    "it is\nas the claim says: between two arms with the same seed, or from a limit. *n* is the "
+    "number of seeds,\n*difference* the mean with its 95 %% interval (Student's t), *effect* the "
+    "mean in standard\ndeviations of the difference. The verdict is\n\n"
+    "- *reproduced*, if the difference is above 0 beyond chance, at least %g standard deviations, "
+    "and as\n  large as the claim says, in the mean, if it says so;\n"
+    "- *partly reproduced*, if the direction is right beyond chance, but not the size; or, of a "
+    "claim of\n  several parts, if some are as it says;\n"
+    "- *not reproduced*, if the difference is below 0 beyond chance; or if the interval of the "
+    "effect\n  lies within ±%g, so that there is no difference to speak of;\n"
+    "- *inconclusive* otherwise.\n\n";
+static const char the_correction[] =
+    "Of a claim of several parts the row shows the part that says least for it, and a part alone "
+    "counts\nfor *partly* if its p is below the level divided by the number of parts. A claim "
+    "without chance (an\nidentity, a count) has a dash: it holds or does not.\n\n"
+    "*Beyond chance* is corrected for the number of claims: of %zu tests, at most %g %% of those "
+    "that are\nsignificant are so by chance (Benjamini and Hochberg 1995; *q* is the share at "
+    "which a test still\nis). That leaves p at most %.3g, and changes %zu %s. It holds for tests "
+    "that are independent\nor that go together, as those of one run do; under any dependence "
+    "(Benjamini and Yekutieli 2001)\n%zu of them would not be significant. With few seeds an "
+    "interval needs differences near to normal.\n\n";
+static const char the_criteria[] =
+    "Criteria were written before the runs, but for some: a few were made stricter or added\n"
+    "afterwards, and a few claims were renamed, or turned out to be our own. The page of each\n"
+    "experiment has the criteria, and says which of them are younger than the run.\n\n"
+    "In the tables *paper* is what the source reports, *ours* what was measured here: mean ± "
+    "standard\ndeviation over seeds, unless it is named otherwise. The hexadecimal number beside "
+    "MNIST is a\nchecksum of the images and labels.\n";
+
 static void put_head(FILE *p, int links, const correction *c)
 {
     fprintf(p, "# Verdicts\n\n"
                "Written by `make reproduce` from the tables of the experiments; not by hand.\n\n");
     put_count(p);
-    fprintf(
-        p,
-        "\n## The rule\n\n"
-        "One rule judges all claims. A claim is turned into a difference for each seed, above 0 "
-        "where it is\nas the claim says: between two arms with the same seed, or from a limit. "
-        "*n* is the number of seeds,\n*difference* the mean with its 95 %% interval (Student's "
-        "t), *effect* the mean in standard\ndeviations of the difference. The verdict is\n\n"
-        "- *reproduced*, if the difference is above 0 beyond chance, at least %g standard "
-        "deviations, and as\n  large as the claim says, in the mean, if it says so;\n"
-        "- *partly reproduced*, if the direction is right beyond chance, but not the size; or, of "
-        "a claim of\n  several parts, if some are as it says;\n"
-        "- *not reproduced*, if the difference is below 0 beyond chance; or if the interval of the "
-        "effect\n  lies within ±%g, so that there is no difference to speak of;\n"
-        "- *inconclusive* otherwise.\n\n",
-        STATS_SMALL, STATS_SMALL);
-    fprintf(
-        p,
-        "Of a claim of several parts the row shows the part that says least for it, and a part "
-        "alone counts\nfor *partly* if its p is below the level divided by the number of parts. "
-        "A claim without chance (an\nidentity, a count) has a dash: it holds or does not.\n\n"
-        "*Beyond chance* is corrected for the number of claims: of %zu tests, at most %g %% of "
-        "those that are\nsignificant are so by chance (Benjamini and Hochberg 1995; *q* is the "
-        "share at which a test still\nis). That leaves p at most %.3g, and changes %zu %s. "
-        "It holds for tests that are independent\nor that go together, as those of one run do; "
-        "under any dependence (Benjamini and Yekutieli 2001)\n%zu of them would not be "
-        "significant. With few seeds an interval needs differences near to normal.\n\n",
-        c->tests, 100 * STATS_LEVEL, c->level, c->changed, c->changed == 1 ? "verdict" : "verdicts",
-        c->doubtful);
-    fprintf(
-        p,
-        "Criteria were written before the runs, but for some: a few were made stricter or added\n"
-        "afterwards, and a few claims were renamed, or turned out to be our own. The page of "
-        "each\nexperiment has the criteria, and says which of them are younger than the run.\n\n"
-        "In the tables *paper* is what the source reports, *ours* what was measured here: mean "
-        "± standard\ndeviation over seeds, unless it is named otherwise. The hexadecimal "
-        "number beside MNIST is a\nchecksum of the images and labels.\n");
+    fprintf(p, the_rule, STATS_SMALL, STATS_SMALL);
+    fprintf(p, the_correction, c->tests, 100 * STATS_LEVEL, c->level, c->changed,
+            c->changed == 1 ? "verdict" : "verdicts", c->doubtful);
+    fputs(the_criteria, p);
     put_overview(p, links);
 }
 
@@ -336,8 +319,8 @@ static void put_claims(FILE *p, const table *t, const int *texts, size_t n, int 
         const claim *c = &claims[i];
         for (k = 0; k < n; k++) put_cell(p, c->text[texts[k]]);
         put_numbers(p, c);
-        fprintf(p, c->kind == 0 ? "| %s " : "| **%s** ", c->word);
-        if (c->kind == NOT_REPRODUCED) fprintf(p, "(%s) ", c->text[WHY_NOT]);
+        fprintf(p, c->kind == STATS_REPRODUCED ? "| %s " : "| **%s** ", c->word);
+        if (c->kind == STATS_NOT_REPRODUCED) fprintf(p, "(%s) ", c->text[WHY_NOT]);
         if (remark) put_cell(p, c->text[REMARK]);
         fprintf(p, "|\n");
     }
@@ -371,15 +354,11 @@ static int write_csv(const char *path)
         const claim *c = &claims[i];
         const double value[6] = {c->number[DIFFERENCE], c->number[LOW],     c->number[HIGH],
                                  c->number[EFFECT],     stats_p(&c->found), c->q};
-        char text[32];
         csv_text(&out, c->text[ID]);
         csv_text(&out, c->text[ABOUT]);
         csv_text(&out, c->text[WHY_NOT]);
         csv_real(&out, (double)c->found.n);
-        for (k = 0; k < 6; k++) {
-            (void)snprintf(text, sizeof text, "%.4g", value[k]);
-            csv_real(&out, strtod(text, NULL));
-        }
+        for (k = 0; k < 6; k++) csv_real(&out, lab_round(value[k], 4));
         csv_real(&out, (double)c->found.parts);
         csv_text(&out, c->word);
         csv_end_row(&out);
@@ -399,9 +378,8 @@ static int finish(page *made, FILE *p, const char *path)
 {
     char err[FILES_ERR_MAX] = "out of memory";
     const int failed = (ferror(p) | fclose(p)) || files_write(path, made->text, made->length, err);
-    if (failed) fprintf(stderr, "verdicts: %s\n", err);
     free(made->text);
-    return failed;
+    return failed ? complain(err) : 0;
 }
 
 /* Replaces what stands between the two marks in the page of the experiment in this folder. */
@@ -410,17 +388,14 @@ static int write_into(const char *folder, const table *t)
     static const char begin[] = "<!-- verdicts -->\n", end[] = "<!-- end of verdicts -->";
     static const int texts[5] = {ID, CLAIM, CRITERION, PAPER, OURS};
     char err[FILES_ERR_MAX], path[1024];
-    unsigned char *old = NULL;
+    unsigned char *old;
     const char *from, *to;
     page made;
     FILE *p;
     size_t n;
     int failed = -1;
     (void)snprintf(path, sizeof path, "%.500s/%.100s/README.md", folder, t->program);
-    if (files_read(path, PAGE_MAX, &old, &n, err)) {
-        fprintf(stderr, "verdicts: %s\n", err);
-        return -1;
-    }
+    if (files_read(path, PAGE_MAX, &old, &n, err)) return complain(err);
     from = strstr((const char *)old, begin);
     to = from ? strstr(from, end) : NULL;
     p = to ? open_memstream(&made.text, &made.length) : NULL;

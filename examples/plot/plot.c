@@ -86,8 +86,7 @@ enum {
     PLOTI_TEXT,
     PLOTI_NOTE,
     PLOTI_HEAT,
-    PLOTI_IMAGES,
-    PLOTI_TABLE
+    PLOTI_IMAGES
 };
 
 typedef struct ploti_item {
@@ -1372,21 +1371,6 @@ void plot_images(plot_panel *p, const unsigned char *grey, size_t count, int w, 
     if (captions) it->texts = ploti_strings(p->fig, captions, count);
 }
 
-void plot_table(plot_panel *p, const char *const *cells, int rows, int cols, const char *align)
-{
-    ploti_item *it;
-    if (!ploti_open(p) ||
-        !ploti_demand(p->fig,
-                      cells && rows >= 1 && cols >= 1 && rows <= 1000 && cols <= PLOTI_GRID_MAX,
-                      "plot: a table has 1..1000 rows and 1..64 columns"))
-        return;
-    it = ploti_push(p, PLOTI_TABLE, align, plot_solid(0));
-    if (!it) return;
-    it->rows = (size_t)rows;
-    it->cols = (size_t)cols;
-    it->texts = ploti_strings(p->fig, cells, (size_t)rows * (size_t)cols);
-}
-
 /* ---- ranges of the axes --------------------------------------------------------------------- */
 
 static void ploti_see(ploti_axis *a, double v)
@@ -1554,16 +1538,16 @@ static void ploti_ranges(plot_figure *f)
 
 /* ---- ticks of an axis, as many as fit ------------------------------------------------------- */
 
-enum { /* of text at scale 1, in tenths of a pixel */
-       PLOTI_EM_TICK = 260,
-       PLOTI_EM_LABEL = 285,
-       PLOTI_EM_LEGEND = 265,
-       PLOTI_EM_NOTE = 250,
-       PLOTI_EM_HEADING = 300,
-       PLOTI_EM_TITLE = 410,
-       PLOTI_EM_SUBTITLE = 275,
-       PLOTI_EM_FOOTER = 210,
-       PLOTI_EM_BODY = 270
+/* The em of each kind of text at scale 1, in tenths of a pixel. */
+enum {
+    PLOTI_EM_TICK = 260,
+    PLOTI_EM_LABEL = 285,
+    PLOTI_EM_LEGEND = 265,
+    PLOTI_EM_NOTE = 250,
+    PLOTI_EM_HEADING = 300,
+    PLOTI_EM_TITLE = 410,
+    PLOTI_EM_SUBTITLE = 275,
+    PLOTI_EM_FOOTER = 210
 };
 
 /* No text is smaller than that of a footer at scale 1: 11 px on a page shown 838 px wide. */
@@ -2518,64 +2502,6 @@ static void ploti_draw_images(plot_panel *p, const ploti_item *it)
     }
 }
 
-static const char *ploti_cell_text(const ploti_item *it, size_t r, size_t c)
-{
-    const char *s = it->texts[r * it->cols + c];
-    return s ? s : "";
-}
-
-static double ploti_table_columns(const ploti_item *it, double em, double *w)
-{
-    double total = 0;
-    size_t r, c;
-    for (c = 0; c < it->cols; c++) {
-        w[c] = 0;
-        for (r = 0; r < it->rows; r++) w[c] = fmax(w[c], font_width(ploti_cell_text(it, r, c), em));
-        total += w[c] + (c ? 1.5 * em : 0);
-    }
-    return total;
-}
-
-static void ploti_table_row(plot_panel *p, const ploti_item *it, size_t r, double y, double em,
-                            const double *w, double spread)
-{
-    double x = p->box.x0 + 0.4 * em;
-    size_t c, aligns = it->label ? strlen(it->label) : 0;
-    for (c = 0; c < it->cols; c++) {
-        char how = c < aligns ? it->label[c] : 'l';
-        int align = how == 'r' ? 2 : how == 'c' ? 1 : 0;
-        ploti_put(&p->fig->cv, x + w[c] * align / 2, y, ploti_cell_text(it, r, c), em, align,
-                  r == 0 ? PLOTI_BOLD : PLOTI_REGULAR, PLOT_INK);
-        x += w[c] + 1.5 * em + spread;
-    }
-}
-
-static void ploti_draw_table(plot_panel *p, const ploti_item *it)
-{
-    plot_figure *f = p->fig;
-    double em = ploti_em(f, PLOTI_EM_BODY), w[PLOTI_GRID_MAX],
-           room = p->box.x1 - p->box.x0 - 0.8 * em;
-    double height = p->box.y1 - p->box.y0, total, pitch, spread, y = p->box.y0, right;
-    size_t r;
-    total = ploti_table_columns(it, em, w);
-    em *= ploti_clamp(fmin(room / total, height / ((double)it->rows * 1.62 * em + em)), 0.35, 1);
-    total = ploti_table_columns(it, em, w);
-    pitch = 1.62 * em;
-    spread = it->cols > 1 ? ploti_clamp((room - total) / (double)(it->cols - 1), 0, 2.5 * em) : 0;
-    right = p->box.x0 + 0.8 * em + total + spread * (double)(it->cols - 1);
-    ploti_rule(&f->cv, p->box.x0, y, right, y, 3 * f->scale, PLOT_SOLID, PLOT_INK, 1);
-    for (r = 0; r < it->rows; r++) {
-        ploti_table_row(p, it, r, y + pitch / 2 + 0.35 * em, em, w, spread);
-        y += pitch;
-        if (r == 0 || r + 1 == it->rows) {
-            ploti_rule(&f->cv, p->box.x0, y, right, y, (r == 0 ? 1.6 : 3) * f->scale, PLOT_SOLID,
-                       PLOT_INK, 1);
-        } else {
-            ploti_rule(&f->cv, p->box.x0, y, right, y, f->scale, PLOT_SOLID, PLOTI_HAIR, 1);
-        }
-    }
-}
-
 /* ---- drawing a panel ------------------------------------------------------------------------ */
 
 /* By kind of item: what draws it, and when. */
@@ -2590,7 +2516,7 @@ static const struct {
     [PLOTI_VLINE] = {3, ploti_draw_reference}, [PLOTI_SPAN_X] = {1, ploti_draw_span},
     [PLOTI_SPAN_Y] = {1, ploti_draw_span},     [PLOTI_TEXT] = {8, ploti_draw_text},
     [PLOTI_NOTE] = {8, ploti_draw_note},       [PLOTI_HEAT] = {0, ploti_draw_heat},
-    [PLOTI_IMAGES] = {0, ploti_draw_images},   [PLOTI_TABLE] = {0, ploti_draw_table}};
+    [PLOTI_IMAGES] = {0, ploti_draw_images}};
 
 static int ploti_thick(const plot_figure *f, double w) /* whole pixels for axis lines */
 {

@@ -3,7 +3,7 @@
 What it is
     A figure is a page of W x H pixels with a title, a subtitle, a footer and a grid of panels. A
     panel holds any mix of lines, bands, points, histograms, ridges, bars, heat maps,
-    reference lines and notes, or a table, a contact sheet of small images.
+    reference lines and notes, or a contact sheet of small images.
     Calls only record what is to be drawn (data are copied); plot_save lays the page out from the
     measured text, draws it and writes the file. Every edge is anti-aliased; coordinates and
     coverage are integers in the end, and nothing depends on the last bits of the C library's
@@ -226,8 +226,6 @@ plot_color plot_map(int map, double t); /* the colour at t in 0..1 */
    or count texts, each may be NULL) stand under the images. paper = 1: 0 is white, 255 black. */
 void plot_images(plot_panel *p, const unsigned char *grey, size_t count, int w, int h, int columns,
                  const char *const *captions, int paper);
-/* rows x cols texts, row by row, the first row being the header; align: one of l c r per column. */
-void plot_table(plot_panel *p, const char *const *cells, int rows, int cols, const char *align);
 
 #ifdef __cplusplus
 }

@@ -311,14 +311,6 @@ static void scene_images(plot_figure *f)
     plot_heading(p, "digits");
 }
 
-static void scene_table(plot_figure *f)
-{
-    static const char *const cell[9] = {"claim", "measured", "verdict", "B.1", "0.31",
-                                        "yes",   "B.2",      "−4",      NULL};
-    plot_panel *p = plot_place(f, 0);
-    plot_table(p, cell, 3, 3, "lrc");
-}
-
 static void scene_corner_cases(plot_figure *f)
 {
     double x[3] = {1, 2, 3}, flat[3] = {5, 5, 5}, none[3], one = 2;
@@ -379,7 +371,6 @@ static const scene scenes[] = {
     {"direct", scene_direct, HASH(0xAA6E1EC9u, 0x271A70B3u)},
     {"page", scene_page, HASH(0xD9401C00u, 0x6C9F5116u)},
     {"images", scene_images, HASH(0x9D78184Cu, 0xF08BF565u)},
-    {"table", scene_table, HASH(0x4AE45D64u, 0x3A3899D4u)},
     {"corner_cases", scene_corner_cases, HASH(0x343D8DB7u, 0xFD488688u)},
 };
 
@@ -697,11 +688,11 @@ static void test_first_error_stays(void)
 
 static void test_every_misuse_is_named(void)
 {
-    static const char *const words[11] = {"grid", "grid",  "scale",  "relative", "range",   "ticks",
-                                          "NULL", "field", "images", "table",    "log axis"};
+    static const char *const words[10] = {"grid",  "grid", "scale", "relative", "range",
+                                          "ticks", "NULL", "field", "images",   "log axis"};
     double x[2] = {0, 1};
     int i;
-    for (i = 0; i < 11; i++) {
+    for (i = 0; i < 10; i++) {
         plot_figure *f = plot_new(.width = 300, .height = 200, .scale = i == 2 ? nan_value : 1,
                                   .widths = {1, i == 3 ? -1 : 1});
         plot_panel *p = plot_place(f, 0);
@@ -712,8 +703,7 @@ static void test_every_misuse_is_named(void)
         if (i == 6) plot_line(p, NULL, x, NULL, 2, plot_solid(PLOT_BLUE));
         if (i == 7) plot_heat(p, x, (size_t)-1, 2, 0, 1, 0, 1, 0, 0, 0);
         if (i == 8) plot_images(p, (const unsigned char *)x, (size_t)-1, 28, 28, 4, NULL, 0);
-        if (i == 9) plot_table(p, NULL, 2, 2, "ll");
-        if (i == 10) {
+        if (i == 9) {
             p = plot_place(f, .y_scale = PLOT_LOG10, .y_range = {-1, 1});
             (void)ploti_render(f);
         }

@@ -69,13 +69,14 @@ void lab_draw_numbers(plot_panel *p, const char *label, const double *x, const l
     plot_line(p, label, x, mean, n, style);
 }
 
+enum { PAGEI_BARS = 20 };
+
 void lab_draw_bars(plot_panel *p, const char *label, const lab_numbers *y, size_t n,
                    plot_style style)
 {
-    enum { MOST = 20 };
-    double mean[MOST], sd[MOST];
+    double mean[PAGEI_BARS], sd[PAGEI_BARS];
     size_t i;
-    if (n > MOST) n = MOST;
+    if (n > PAGEI_BARS) n = PAGEI_BARS;
     for (i = 0; i < n; i++) {
         const stats_summary s = lab_describe(y[i]);
         mean[i] = s.mean;
@@ -94,15 +95,23 @@ static void pagei_mark(plot_panel *p, const lab_mark *m)
     if (m->what == LAB_VLINE) plot_vline(p, m->x, m->text, limit);
 }
 
-/* A bar for each x that has a name. */
+/* A bar for each x that has a name, or for each arm. */
 static void pagei_bars(lab_report *r, plot_panel *p, const lab_panel *panel, const lab_line *line)
 {
     const lab_curve all = lab_over_seeds(r, line->arm, line->series);
     const size_t named = (size_t)panel->axes.x_count;
-    plot_bars(p, line->label, all.mean, lab_seeds(r, line->arm) > 1 ? all.sd : NULL,
-              all.n < named ? all.n : named, line->style);
+    lab_numbers error[PAGEI_BARS];
+    size_t i;
     plot_categories(p, panel->axes.x_names, panel->axes.x_count);
     plot_bar_values(p, (int)panel->value);
+    if (line->how == LAB_BARS) {
+        plot_bars(p, line->label, all.mean, lab_seeds(r, line->arm) > 1 ? all.sd : NULL,
+                  all.n < named ? all.n : named, line->style);
+        return;
+    }
+    for (i = 0; line->arm + i <= line->to && i < PAGEI_BARS; i++)
+        error[i] = lab_errors(lab_all(r, line->arm + i, line->series, LAB_LAST));
+    lab_draw_bars(p, line->label, error, i, line->style);
 }
 
 plot_panel *lab_draw_panel(lab_report *r, plot_figure *f, const lab_panel *panel)
@@ -116,7 +125,7 @@ plot_panel *lab_draw_panel(lab_report *r, plot_figure *f, const lab_panel *panel
         pagei_mark(p, &panel->under[i]);
     for (i = 0; i < LAB_COUNT(panel->line) && panel->line[i].series; i++) {
         lab_line line = panel->line[i];
-        if (line.how == LAB_BARS) {
+        if (line.how == LAB_BARS || line.how == LAB_ERRORS) {
             pagei_bars(r, p, panel, &line);
             continue;
         }

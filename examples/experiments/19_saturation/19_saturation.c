@@ -847,22 +847,6 @@ static void draw_regime(lab_report *r, plot_panel *p, const lab_panel *panel)
     plot_line(p, "best line for these z", z, straight, POINTS, plot_dashed(PLOT_GREY));
 }
 
-static void draw_errors(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    static const char *const names[4] = {"no norm", "batch norm", "γ, β held", "softmax"};
-    static const char *const series[2] = {"accuracy", "lines"};
-    size_t i, k;
-    (void)panel;
-    plot_categories(p, names, 4);
-    plot_bar_values(p, 1);
-    for (k = 0; k < 2; k++) {
-        lab_numbers error[4];
-        for (i = 0; i < 4; i++) error[i] = lab_errors(lab_all(r, SIGMOID_NONE + i, series[k], 0));
-        lab_draw_bars(p, k ? "with best lines for sigmoids" : "as trained", error, 4,
-                      plot_solid(k ? PLOT_LIGHT : PLOT_GREY));
-    }
-}
-
 /* clang-format off */
 #define BEND(arm, series, label, color, ...)                                                       \
     {arm, series, label, {color, .marker_every = 1, __VA_ARGS__}}
@@ -874,6 +858,7 @@ static void draw_errors(lab_report *r, plot_panel *p, const lab_panel *panel)
 static int page_others(lab_report *r)
 {
     static const char *const names[3] = {"layer 1", "layer 2", "layer 3"};
+    static const char *const nets[4] = {"no norm", "batch norm", "γ, β held", "softmax"};
     static const double at[3] = {1, 2, 3};
     static const lab_page page = {
         "Large steps kill ReLU units without batch norm, and none with it", "others", 1320,
@@ -912,8 +897,12 @@ static int page_others(lab_report *r)
                   BEND(SIGMOID_HELD, "end/bent", "γ = 1, β = 0 held, trained", PLOT_SKY, DISC)},
          .mark = {{LAB_HLINE, .y = 0.0158, .text = ""}}}, /* of a normal input */
         {.axes = {1, .heading = "784-100x3-10 sigmoid: is it a linear network?",
-                  .y = "test error, %", .grid = PLOT_GRID_Y, .legend = PLOT_LEGEND_ABOVE},
-         .draw = draw_errors},
+                  .y = "test error, %", .x_names = nets, .x_count = 4, .grid = PLOT_GRID_Y,
+                  .legend = PLOT_LEGEND_ABOVE},
+         .line = {{SIGMOID_NONE, "accuracy", "as trained", {PLOT_GREY}, LAB_ERRORS, SOFTMAX},
+                  {SIGMOID_NONE, "lines", "with best lines for sigmoids", {PLOT_LIGHT}, LAB_ERRORS,
+                   SOFTMAX}},
+         .value = 1},
         {.axes = {1, 1, .heading = "5-100-5 tanh network as printed", .x = "step",
                   .y = "training loss, mean of 100 steps", .y_scale = PLOT_LOG10,
                   .y_range = {0.01, 10}, .grid = PLOT_GRID_Y},

@@ -448,20 +448,6 @@ static void draw_gap(lab_report *r, plot_panel *p, const lab_panel *panel)
     }
 }
 
-/* Test errors of the panel's arms, in per cent. */
-static void draw_errors(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    static const char *const name[6] = {"none", "before", "after", "group", "layer", "instance"};
-    const size_t count = panel->other - panel->arm + 1;
-    lab_numbers error[6];
-    size_t i;
-    for (i = 0; i < count; i++)
-        error[i] = lab_errors(lab_all(r, panel->arm + i, "test_accuracy", LAB_LAST));
-    plot_categories(p, name, (int)count);
-    lab_draw_bars(p, NULL, error, count, plot_solid(PLOT_GREY));
-    plot_bar_values(p, 1);
-}
-
 /* clang-format off */
 #define GAP(column, title, what, low, high, name)                                                  \
     {.axes = {0, column, .heading = title, .x = "epoch", .y = what,                                \
@@ -488,6 +474,7 @@ static int page_conv(lab_report *r)
                     "bars: means and standard deviations; after ReLU: 20 seeds, group, layer, "
                     "instance, c: 5",
         .seeds = 60, .widths = {1, 1.1, 0.7}};
+    static const char *const shown[6] = {"none", "before", "after", "group", "layer", "instance"};
     static const lab_panel panels[] = {
         {.axes = {.heading = "learning rate 0.1", .x = "step",
                   .y = "training loss, mean of 25 steps", .y_scale = PLOT_LOG10,
@@ -499,10 +486,14 @@ static int page_conv(lab_report *r)
                   {CNN_GROUP, "loss", NULL, {PLOT_ORANGE, .dash = PLOT_DASHDOT}, LAB_MEAN},
                   {CNN_LAYER, "loss", NULL, {PLOT_GREEN, .dash = PLOT_DASHED}, LAB_MEAN},
                   {CNN_INSTANCE, "loss", NULL, {PLOT_INK, .dash = PLOT_DOTTED}, LAB_MEAN}}},
-        {.axes = {0, 1, .heading = "learning rate 0.1", .y = "test error (%)"},
-         .draw = draw_errors, .arm = CNN_NONE, .other = CNN_INSTANCE},
-        {.axes = {0, 2, .heading = "learning rate 0.5", .y = "test error (%)"},
-         .draw = draw_errors, .arm = CNN_NONE_FAST, .other = CNN_AFTER_FAST}};
+        {.axes = {0, 1, .heading = "learning rate 0.1", .y = "test error (%)", .x_names = shown,
+                  .x_count = 6},
+         .line = {{CNN_NONE, "test_accuracy", NULL, {PLOT_GREY}, LAB_ERRORS, CNN_INSTANCE}},
+         .value = 1},
+        {.axes = {0, 2, .heading = "learning rate 0.5", .y = "test error (%)", .x_names = shown,
+                  .x_count = 3},
+         .line = {{CNN_NONE_FAST, "test_accuracy", NULL, {PLOT_GREY}, LAB_ERRORS, CNN_AFTER_FAST}},
+         .value = 1}};
     return lab_draw(r, &page, panels, LAB_COUNT(panels));
 }
 /* clang-format on */

@@ -67,7 +67,7 @@ typedef struct lab_page {
     const char *settings;     /* of this page; NULL: the program's                        */
     size_t seeds;             /* how many of the seeds it shows, if settings; 0: all      */
     int shared_legend;
-    double widths[8], heights[8]; /* relative, of columns and rows, up to a 0; none: equal */
+    double widths[PLOT_GRID_MAX], heights[PLOT_GRID_MAX]; /* as in plot_page */
 } lab_page;
 
 /* One panel, or one line of a panel that is there, for pages that need to do more. */

@@ -13,7 +13,6 @@ unsigned char *stbi_zlib_compress(unsigned char *data, int data_len, int *out_le
 
 #define PLOTI_SIDE_MAX 16384
 #define PLOTI_AREA_MAX 40000000
-#define PLOTI_GRID_MAX 64
 #define PLOTI_TICKS 64
 #define PLOTI_LABEL 96
 #define PLOTI_ENTRIES 48
@@ -138,8 +137,7 @@ struct plot_figure {
     plot_page page; /* its texts are copies */
     int npanels, failed;
     char err[FILES_ERR_MAX];
-    double scale; /* of page.scale, for this width */
-    double widths[PLOTI_GRID_MAX], heights[PLOTI_GRID_MAX];
+    double scale;     /* of page.scale, for this width */
     ploti_point *pts; /* scratch for polylines */
     size_t pts_cap;
     ploti_legend entries;
@@ -971,14 +969,13 @@ static void ploti_marker(ploti_canvas *c, double x, double y, double r, int mark
 
 /* ---- building a figure ---------------------------------------------------------------------- */
 
-/* Copies the relative sizes of columns or rows. */
-static void ploti_relative(plot_figure *f, double *dst, const double rel[8])
+static void ploti_relative(plot_figure *f, double *rel)
 {
     int i;
-    for (i = 0; i < PLOTI_GRID_MAX; i++) dst[i] = 1;
-    for (i = 0; i < 8 && rel[i] != 0; i++)
-        if (ploti_demand(f, rel[i] > 0 && rel[i] < 1e6, "plot: relative sizes must be positive"))
-            dst[i] = rel[i];
+    for (i = 0; i < PLOT_GRID_MAX; i++) {
+        if (rel[i] == 0) rel[i] = 1;
+        (void)ploti_demand(f, rel[i] > 0 && rel[i] < 1e6, "plot: relative sizes must be positive");
+    }
 }
 
 plot_figure *plot_new_page(plot_page page)
@@ -998,8 +995,8 @@ plot_figure *plot_new_page(plot_page page)
     if (page.scale == 0) f->page.scale = 1;
     (void)ploti_demand(f, f->page.scale >= 0.1 && f->page.scale <= 10,
                        "plot: the scale must be 0.1..10");
-    ploti_relative(f, f->widths, page.widths);
-    ploti_relative(f, f->heights, page.heights);
+    ploti_relative(f, f->page.widths);
+    ploti_relative(f, f->page.heights);
     f->page.title = ploti_string(f, page.title);
     f->page.subtitle = ploti_string(f, page.subtitle);
     f->page.footer = ploti_literal(f, page.footer);
@@ -1103,11 +1100,9 @@ plot_panel *plot_place_axes(plot_figure *f, plot_axes a)
     if (a.rows == 0) a.rows = 1;
     if (a.cols == 0) a.cols = 1;
     if (!ploti_demand(f,
-                      a.row >= 0 && a.row < PLOTI_GRID_MAX && a.col >= 0 &&
-                          a.col < PLOTI_GRID_MAX && a.rows > 0 &&
-                          a.rows <= PLOTI_GRID_MAX - a.row && a.cols > 0 &&
-                          a.cols <= PLOTI_GRID_MAX - a.col,
-                      "plot: a panel must lie within a grid of 64 x 64"))
+                      a.row >= 0 && a.col >= 0 && a.rows > 0 && a.cols > 0 &&
+                          a.rows <= PLOT_GRID_MAX - a.row && a.cols <= PLOT_GRID_MAX - a.col,
+                      "plot: a panel must lie within a grid of 8 x 8"))
         return NULL;
     p = (plot_panel *)ploti_alloc(f, 1, sizeof *p);
     if (!p) return NULL;
@@ -1969,7 +1964,7 @@ static void ploti_measure(plot_panel *p)
 
 typedef struct ploti_tracks { /* the columns, or the rows, of the grid */
     int n;
-    double before[PLOTI_GRID_MAX], after[PLOTI_GRID_MAX], at[PLOTI_GRID_MAX], len[PLOTI_GRID_MAX];
+    double before[PLOT_GRID_MAX], after[PLOT_GRID_MAX], at[PLOT_GRID_MAX], len[PLOT_GRID_MAX];
 } ploti_tracks;
 
 static void ploti_track_need(ploti_tracks *t, int first, int span, double before, double after)
@@ -2082,8 +2077,8 @@ static void ploti_layout(plot_figure *f)
                              fmax(0, p->right - (p->cell.x1 - p->box.x1)));
             ploti_track_need(&rows, p->axes.row, p->axes.rows, p->top, p->bottom);
         }
-        fits = ploti_track_place(&cols, f->widths, page.x0, page.x1, gap);
-        fits &= ploti_track_place(&rows, f->heights, page.y0, page.y1, gap * 0.9);
+        fits = ploti_track_place(&cols, f->page.widths, page.x0, page.x1, gap);
+        fits &= ploti_track_place(&rows, f->page.heights, page.y0, page.y1, gap * 0.9);
         for (p = f->panels; p; p = p->next) ploti_set_box(p, &cols, &rows);
     }
     for (p = f->panels; p; p = p->next) {

@@ -107,16 +107,18 @@ plot_style plot_with_marker(plot_style s, int marker); /* the same, a marker at 
 
 /* ---- the figure ----------------------------------------------------------------------------- */
 
+enum { PLOT_GRID_MAX = 8 }; /* rows, and columns, of panels */
+
 typedef struct plot_page {
     int width, height; /* in pixels: 32..16384, 40 million in all */
     const char *title;
-    const char *subtitle; /* data, settings, notices; wrapped */
-    const char *footer;   /* small print, no markup: command, seed */
-    double scale;         /* size of text and lines, 0.1..10; 0: 1 */
-    double widths[8];     /* relative, of the grid's columns, up to a 0; none: equal */
-    double heights[8];    /* of its rows */
-    int letters;          /* 1: bold a, b, c ... in front of the panels' headings */
-    int shared_legend;    /* 1: one legend under the title for all panels */
+    const char *subtitle;          /* data, settings, notices; wrapped */
+    const char *footer;            /* small print, no markup: command, seed */
+    double scale;                  /* size of text and lines, 0.1..10; 0: 1 */
+    double widths[PLOT_GRID_MAX];  /* relative, of the grid's columns; 0: 1 */
+    double heights[PLOT_GRID_MAX]; /* of its rows */
+    int letters;                   /* 1: bold a, b, c ... in front of the panels' headings */
+    int shared_legend;             /* 1: one legend under the title for all panels */
 } plot_page;
 
 /* What is not allowed sets the figure's error. NULL only when not even the figure itself can be

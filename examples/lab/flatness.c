@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "draw.h"
+#include "matrix.h"
 #include "stats.h"
 
 #define NUDGE 0.01 /* of the parameters, along a direction of length 1, for a curvature */
@@ -71,38 +72,20 @@ static int flatnessi_hessian_times(flatness_view *v, const nrm_real *q, nrm_real
     return rc;
 }
 
-/* How many eigenvalues of the tridiagonal matrix with diagonal a[k] and b[k-1] beside it are above
-   x: the signs of the pivots of x - T. */
-static size_t flatnessi_above(const double *a, const double *b, size_t k, double x)
-{
-    double pivot = 1;
-    size_t i, above = 0;
-    for (i = 0; i < k; i++) {
-        pivot = x - a[i] - (i ? b[i - 1] * b[i - 1] / pivot : 0);
-        if (fabs(pivot) < 1e-300) pivot = 1e-300;
-        above += pivot < 0 ? 1u : 0u;
-    }
-    return above;
-}
-
+/* The largest eigenvalue of the tridiagonal matrix T with diagonal a[k] and b[k-1] beside it. With
+   the shift it is positive definite. */
 static double flatnessi_largest(const double *a, const double *b, size_t k)
 {
-    double lo = a[0], hi = a[0];
+    double T[FLATNESS_KRYLOV * FLATNESS_KRYLOV] = {0}, shift = 0, largest;
     size_t i;
-    int round;
-    for (i = 0; i < k; i++) { /* Gershgorin */
-        const double off = (i ? fabs(b[i - 1]) : 0) + (i + 1 < k ? fabs(b[i]) : 0);
-        hi = stats_larger(hi, a[i] + off);
-        lo = stats_larger(lo, a[i]); /* no eigenvalue is below all of the diagonal */
+    for (i = 0; i < k; i++) shift += fabs(a[i]) + 2 * fabs(b[i]);
+    for (i = 0; i < k; i++) {
+        T[i * k + i] = a[i] + shift;
+        if (i + 1 < k) T[i * k + i + 1] = T[(i + 1) * k + i] = b[i];
     }
-    for (round = 0; round < 60; round++) {
-        const double middle = lo + (hi - lo) / 2;
-        if (flatnessi_above(a, b, k, middle) > 0)
-            lo = middle;
-        else
-            hi = middle;
-    }
-    return lo + (hi - lo) / 2;
+    (void)matrix_eigen(T, NULL, k);
+    for (largest = T[0], i = 1; i < k; i++) largest = stats_larger(largest, T[i * k + i]);
+    return largest - shift;
 }
 
 /* Of T's eigenvector for its largest eigenvalue, the last component over the length: from the last

@@ -431,32 +431,37 @@ static void judge_ranks(lab_report *r, const lab_claim *c)
     .say = "#1[10^%.2g] with, #2[10^%.2g] without: a factor of #2-1[10^%.3g]",                     \
     .remark = "geometric means over seeds"
 #define ENDS_BELOW(arm_a, arm_b) .test = LAB_LESS, .a = arm_a, .b = arm_b, .series = "end"
+#define SANTURKAR "Santurkar et al. 2018, "
 
 /* clang-format off */
+#define NO_HIGHER(id, name, arm, paper, pilot)                                                     \
+    {id, name " norm ends no higher than no norm", SANTURKAR "Fig. 13", paper,                     \
+     "final loss below none, learning rate 1e-6", "trial runs (5 seeds): " pilot,                  \
+     ENDS_BELOW(arm, NONE)}
 static const lab_claim claims[] = {
     {"15a", "A 25-layer linear network ends with a lower loss with batch norm than without",
-     "Santurkar et al. 2018, Fig. 3 and 13", "about 500 against 1.7e3 after 10,000 steps",
+     SANTURKAR "Fig. 3 and 13", "about 500 against 1.7e3 after 10,000 steps",
      "final loss of batch norm below none, learning rate 1e-6",
-     "trial runs (5 seeds): lower in 5 of 5, 2120 to 8300 against 10100 to 22200", LAB_TRAINING,
-     LAB_SETTING, ENDS_BELOW(BATCH, NONE)},
+     "trial runs (5 seeds): lower in 5 of 5, 2120 to 8300 against 10100 to 22200",
+     ENDS_BELOW(BATCH, NONE)},
     {"15b", "At learning rate 1e-7 gradients survive the step of the earlier layers without a "
-     "norm, and do not with batch norm", "Santurkar et al. 2018, Fig. 3",
+     "norm, and do not with batch norm", SANTURKAR "Fig. 3",
      "cosine 1.00 without; anywhere in -1..1 with batch norm", "median cosine of G and G' lower "
      "with batch norm at layers 9 and 17, none > 0.99, batch norm < 0.9 (the mean over seeds, and "
      "4 of 5 seeds)", "trial run (1 seed): none 1.00 everywhere, batch norm in -0.9..1",
-     LAB_TRAINING, LAB_SETTING, judge_slow},
+     .judge = judge_slow},
     {"15c", "At learning rate 1e-6 the gradient is kept at layer 9 and reversed at layer 17",
-     "Santurkar et al. 2018, Fig. 3", "cosine about 1 at layer 9, about -1 at 17, both networks",
+     SANTURKAR "Fig. 3", "cosine about 1 at layer 9, about -1 at 17, both networks",
      "median cosine > 0.9 at layer 9 and < -0.5 at 17, with and without",
-     "trial run (1 seed): layer 17 about -0.9 for both", LAB_TRAINING, LAB_SETTING,
+     "trial run (1 seed): layer 17 about -0.9 for both",
      LAB_PARTS({LAB_ABOVE, NONE, 0, "cos9_m", 0, 0.9}, {LAB_BELOW, NONE, 0, "cos17_m", 0, -0.5},
                {LAB_ABOVE, BATCH, 0, "cos9_m", 0, 0.9}, {LAB_BELOW, BATCH, 0, "cos17_m", 0, -0.5}),
      .decimals = 2, .say = "layer 9: $1 without, $3 with; layer 17: $2, $4"},
     {"15d", "Batch norm does not reduce internal covariate shift",
-     "Santurkar et al. 2018, Fig. 3; a tutorial on batch and layer norm",
+     SANTURKAR "Fig. 3; a tutorial on batch and layer norm",
      "more shift with batch norm in the linear network",
      "median of |G - G'| / |G| larger with batch norm at layers 9 and 17, learning rate 1e-7",
-     "none: only cosines had been looked at", LAB_TRAINING, LAB_SETTING,
+     "none: only cosines had been looked at",
      LAB_PARTS({LAB_MORE, SLOW + BATCH, SLOW, "rel9_m"},
                {LAB_MORE, SLOW + BATCH, SLOW, "rel17_m"}), .decimals = 3,
      .say = "layer 9: $1 with, $2 without; layer 17: $3, $4",
@@ -464,40 +469,31 @@ static const lab_claim claims[] = {
     {"15e", "Without a nonlinearity there is no internal covariate shift",
      "Chinese notes on batch norm", "said, not measured",
      "median of |G - G'| / |G| below 0.01 at both layers, both networks, both learning rates",
-     "none: only cosines had been looked at", LAB_TRAINING, LAB_ALGEBRA, judge_no_shift},
+     "none: only cosines had been looked at", .why_not = LAB_ALGEBRA, .judge = judge_no_shift},
     {"15f", "The loss along the gradient varies ten times less with batch norm",
-     "Santurkar et al. 2018, Fig. 10a", "orders of magnitude", "highest loss along the gradient, "
-     "median over steps 0 to 1000, at least 10 times lower with batch norm, learning rate 1e-6",
-     "trial run (1 seed): 8.5e8 against 1.6e5 at step 100", LAB_TRAINING, LAB_SETTING,
-     LOWER("high_m", 1)},
+     SANTURKAR "Fig. 10a", "orders of magnitude", "highest loss along the gradient, median over "
+     "steps 0 to 1000, at least 10 times lower with batch norm, learning rate 1e-6",
+     "trial run (1 seed): 8.5e8 against 1.6e5 at step 100", LOWER("high_m", 1)},
     {"15g", "The gradient along the gradient varies ten times less with batch norm",
-     "Santurkar et al. 2018, Fig. 10b", "orders of magnitude", "largest change of the gradient, "
-     "median over steps 0 to 1000, at least 10 times smaller with batch norm, learning rate 1e-6",
-     "none", LAB_TRAINING, LAB_SETTING, LOWER("dhigh_m", 1)},
-    {"15h", "Effective beta is smaller with batch norm", "Santurkar et al. 2018, Fig. 10c",
+     SANTURKAR "Fig. 10b", "orders of magnitude", "largest change of the gradient, median over "
+     "steps 0 to 1000, at least 10 times smaller with batch norm, learning rate 1e-6", "none",
+     LOWER("dhigh_m", 1)},
+    {"15h", "Effective beta is smaller with batch norm", SANTURKAR "Fig. 10c",
      "batch norm near 2e6, standard far above at first",
      "effective beta, median over steps 0 to 1000, smaller with batch norm, learning rate 1e-6",
      "trial run (1 seed): standard up to 4e9 early, later 2e6 or below; batch norm 2.0e6",
-     LAB_TRAINING, LAB_SETTING, LOWER("beta_early", 0)},
-    {"15i", "L1 norm ends no higher than no norm", "Santurkar et al. 2018, Fig. 13",
-     "about 100 against 1.7e3", "final loss below none, learning rate 1e-6",
-     "trial runs (5 seeds): 5 of 5", LAB_TRAINING, LAB_SETTING, ENDS_BELOW(L1, NONE)},
-    {"15j", "L2 norm ends no higher than no norm", "Santurkar et al. 2018, Fig. 13",
-     "lower than 1.7e3", "final loss below none, learning rate 1e-6",
-     "trial runs (5 seeds): 5 of 5", LAB_TRAINING, LAB_SETTING, ENDS_BELOW(L2, NONE)},
-    {"15k", "L∞ norm ends no higher than no norm", "Santurkar et al. 2018, Fig. 13",
-     "about 1e3 against 1.7e3", "final loss below none, learning rate 1e-6",
-     "trial runs (5 seeds): 4 of 5 below, 1 equal", LAB_TRAINING, LAB_SETTING,
-     ENDS_BELOW(LINF, NONE)},
-    {"15l", "L1 norm does better than batch norm", "Santurkar et al. 2018, Fig. 13",
-     "about 100 against 500", "final loss of L1 below batch norm, learning rate 1e-6",
-     "trial runs (5 seeds): 4 ties and 1 lower; inconclusive expected", LAB_TRAINING, LAB_SETTING,
-     ENDS_BELOW(L1, BATCH)},
+     LOWER("beta_early", 0)},
+    NO_HIGHER("15i", "L1", L1, "about 100 against 1.7e3", "5 of 5"),
+    NO_HIGHER("15j", "L2", L2, "lower than 1.7e3", "5 of 5"),
+    NO_HIGHER("15k", "L∞", LINF, "about 1e3 against 1.7e3", "4 of 5 below, 1 equal"),
+    {"15l", "L1 norm does better than batch norm", SANTURKAR "Fig. 13", "about 100 against 500",
+     "final loss of L1 below batch norm, learning rate 1e-6",
+     "trial runs (5 seeds): 4 ties and 1 lower; inconclusive expected", ENDS_BELOW(L1, BATCH)},
     {"15m", "The level of effective beta is 2 / learning rate, where descent stops being stable",
      "ours; the papers' plots show 2e6 at 1e-6", "2e6 at learning rate 1e-6, not commented on",
      "batch norm: median effective beta of steps 500 to 2000, while the loss moves (0.1 % in 500 "
      "steps), within 25 % of 2 / learning rate, at both learning rates",
-     "trial run (1 seed): 2.0e6 and 2.0e7", LAB_TRAINING, LAB_SETTING,
+     "trial run (1 seed): 2.0e6 and 2.0e7",
      LAB_PARTS({LAB_WITHIN, BATCH, .series = "beta_m", .limit = 2, .tolerance = 0.5},
                {LAB_WITHIN, SLOW + BATCH, .series = "beta_m", .limit = 2, .tolerance = 0.5},
                {.a = NONE, .series = "beta_m"}, {.a = SLOW, .series = "beta_m"}), .decimals = 2,
@@ -507,8 +503,7 @@ static const lab_claim claims[] = {
      "sudden drops of the loss, not commented on", "of all runs of 10,000 steps with up to 24 "
      "norms whose loss fell by less than 0.1 % in the last 1000 steps, all are within 0.5 % of the "
      "loss of the best map of some rank; 80 %: partly",
-     "trial runs (5 seeds): most of the plateaus within 0.5 %", LAB_TRAINING, LAB_SETTING,
-     judge_ranks}};
+     "trial runs (5 seeds): most of the plateaus within 0.5 %", .judge = judge_ranks}};
 /* clang-format on */
 
 /* The slope of the loss in a random direction, against the difference of two losses. The step is
@@ -654,7 +649,7 @@ static const lab_panel shifts[] = {
 #define LANDSCAPE(at_row, rate, arms_from, limit)                                                  \
     {.axes = {at_row, 0, .heading = rate ": loss", .x = "step", .y = "loss along the gradient",    \
               .y_scale = PLOT_LOG10},                                                              \
-     .draw = draw_range, .arm = arms_from, .series = ""},                   \
+     .draw = draw_range, .arm = arms_from, .series = ""},                                          \
     {.axes = {at_row, 1, .heading = rate ": gradient", .x = "step",                                \
               .y = "change of the gradient", .y_scale = PLOT_LOG10},                               \
      .draw = draw_range, .arm = arms_from, .series = "d"},                                         \

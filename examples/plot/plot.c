@@ -1102,7 +1102,7 @@ plot_panel *plot_place_axes(plot_figure *f, plot_axes a)
     if (!ploti_demand(f,
                       a.row >= 0 && a.col >= 0 && a.rows > 0 && a.cols > 0 &&
                           a.rows <= PLOT_GRID_MAX - a.row && a.cols <= PLOT_GRID_MAX - a.col,
-                      "plot: a panel must lie within a grid of 8 x 8"))
+                      "plot: a panel must lie within a grid of 16 x 16"))
         return NULL;
     p = (plot_panel *)ploti_alloc(f, 1, sizeof *p);
     if (!p) return NULL;

@@ -107,7 +107,7 @@ plot_style plot_with_marker(plot_style s, int marker); /* the same, a marker at 
 
 /* ---- the figure ----------------------------------------------------------------------------- */
 
-enum { PLOT_GRID_MAX = 8 }; /* rows, and columns, of panels */
+enum { PLOT_GRID_MAX = 16 }; /* rows, and columns, of panels */
 
 typedef struct plot_page {
     int width, height; /* in pixels: 32..16384, 40 million in all */

@@ -98,19 +98,6 @@ static void tiny_batches(lab_run *r, nrm_rng *rng, const double *x)
     lab_record(r, "two_dx", 0, training_farthest(dx, NULL, 2 * D) / size);
 }
 
-/* Divisor D - 1, and ε = 1e-6 outside the root. */
-static void layer_norm_of_the_tutorial(double *y, const double *x, size_t rows, size_t cols)
-{
-    size_t i, j;
-    for (i = 0; i < rows; i++, x += cols, y += cols) {
-        double mean = 0, squares = 0, s;
-        for (j = 0; j < cols; j++) mean += x[j] / (double)cols;
-        for (j = 0; j < cols; j++) squares += (x[j] - mean) * (x[j] - mean);
-        s = sqrt(squares / (double)(cols - 1));
-        for (j = 0; j < cols; j++) y[j] = (x[j] - mean) / (s + 1e-6);
-    }
-}
-
 static void transpose(double *t, const double *x, size_t rows, size_t cols)
 {
     size_t i, j;
@@ -127,7 +114,10 @@ static void layers_of_rows(lab_run *r, const double *x)
     batch_norm(y, mean, rstd, t, NULL, NULL, D, M);
     transpose(back, y, D, M);
     lab_record(r, "transpose", 0, training_farthest(by_rows, back, M * (size_t)D));
-    layer_norm_of_the_tutorial(y, x, M, D);
+    for (i = 0; i < M * D; i++) { /* the tutorial's: divisor D - 1, and ε = 1e-6 outside the root */
+        const stats_summary row = stats_describe(x + i / D * D, D);
+        y[i] = (x[i] - row.mean) / (row.sd + 1e-6);
+    }
     size = training_farthest(by_rows, NULL, M * (size_t)D);
     lab_record(r, "std_layer", 0, training_farthest(by_rows, y, M * (size_t)D) / size);
     for (i = 0; i < M * D; i++) y[i] *= sqrt((double)D / (D - 1));

@@ -1,6 +1,7 @@
 /* synthetic_digits.c - see synthetic_digits.h. */
 #include "synthetic_digits.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* How different two digits of one style are: standard deviations in units of 1/SD_ONE. They set how
@@ -25,6 +26,7 @@ number to the right.
 */
 #define SD_ONE 4096
 #define SD_PIXEL 64
+#define SD_SIDE (SYNTHETIC_DIGITS_SIDE * SD_PIXEL)
 #define SD_BOX (20 * SD_PIXEL)
 #define SD_PIECES 8      /* straight pieces from one point of a style to the next */
 #define SD_MAX_POINTS 24 /* of a style */
@@ -139,7 +141,7 @@ static const sd_style sd_styles[] = {
 };
 
 typedef struct sd_point {
-    int x, y;   /* page, later plane */
+    int at[2];  /* page, later plane: to the right, downwards */
     int corner; /* the spline breaks here */
     int last;   /* the pen is lifted after this point */
 } sd_point;
@@ -160,29 +162,18 @@ static const char *sd_style_pick(sd_rng *g, int digit)
     return "";
 }
 
-static const char *sd_read_number(const char *s, int *value)
-{
-    for (*value = 0; *s >= '0' && *s <= '9'; s++) *value = *value * 10 + (*s - '0');
-    return s;
-}
-
 static int sd_style_parse(const char *s, sd_point *p)
 {
-    int n = 0;
-    while (*s && n < SD_MAX_POINTS) {
-        if (*s == '/') p[n - 1].last = 1;
-        if (*s == '/' || *s == ' ') {
-            s++;
-            continue;
-        }
-        s = sd_read_number(s, &p[n].x);
-        s = sd_read_number(s + 1, &p[n].y);
-        p[n].corner = *s == '!';
-        p[n].last = 0;
-        if (*s == '!') s++;
-        n++;
+    char *end;
+    int n;
+    for (n = 0; *s && n < SD_MAX_POINTS; n++) {
+        p[n].at[0] = (int)strtol(s, &end, 10);
+        p[n].at[1] = (int)strtol(end + 1, &end, 10);
+        p[n].corner = *end == '!';
+        s = end + p[n].corner;
+        p[n].last = !*s || s[1] == '/';
+        if (*s && p[n].last) s += 2; /* behind the "/" */
     }
-    p[n - 1].last = 1;
     return n;
 }
 
@@ -216,11 +207,10 @@ static void sd_hand_affine(sd_rng *g, int m[2][2])
     int t = sd_bell(g, SD_TURN);
     int tt = sd_mul(t, t);
     int c = (SD_ONE - tt) * SD_ONE / (SD_ONE + tt), s = 2 * t * SD_ONE / (SD_ONE + tt);
-    int a = aspect, b = -slant; /* y grows downwards: a positive slant leans to the right */
-    m[0][0] = sd_mul(c, a);
-    m[0][1] = sd_mul(c, b) - s;
-    m[1][0] = sd_mul(s, a);
-    m[1][1] = sd_mul(s, b) + c;
+    m[0][0] = sd_mul(c, aspect);
+    m[0][1] = sd_mul(c, -slant) - s; /* y grows downwards: a positive slant leans to the right */
+    m[1][0] = sd_mul(s, aspect);
+    m[1][1] = sd_mul(s, -slant) + c;
 }
 
 static void sd_hand_draw(sd_rng *g, sd_hand *h)
@@ -245,24 +235,23 @@ static int sd_warped(const int k[5], int u, int v)
 
 static void sd_deform(sd_rng *g, const sd_hand *h, sd_point *p, int n)
 {
-    int i, shift_u = sd_bell(g, SD_SHIFT), shift_v = sd_bell(g, SD_SHIFT);
+    int i, k, shift[2], moved[2];
+    for (k = 0; k < 2; k++) shift[k] = sd_bell(g, SD_SHIFT);
     for (i = 0; i < n; i++) {
-        int u = (p[i].x - 50) * SD_ONE / 70, v = (p[i].y - 70) * SD_ONE / 70;
-        int wu = u + sd_warped(h->warp[0], u, v) + shift_u + sd_bell(g, SD_TREMOR);
-        int wv = v + sd_warped(h->warp[1], u, v) + shift_v + sd_bell(g, SD_TREMOR);
-        p[i].x = sd_mul(h->affine[0][0], wu) + sd_mul(h->affine[0][1], wv);
-        p[i].y = sd_mul(h->affine[1][0], wu) + sd_mul(h->affine[1][1], wv);
-        if (p[i].last) {
-            shift_u = sd_bell(g, SD_SHIFT);
-            shift_v = sd_bell(g, SD_SHIFT);
-        }
+        const int u = (p[i].at[0] - 50) * SD_ONE / 70, v = (p[i].at[1] - 70) * SD_ONE / 70;
+        for (k = 0; k < 2; k++)
+            moved[k] =
+                (k == 0 ? u : v) + sd_warped(h->warp[k], u, v) + shift[k] + sd_bell(g, SD_TREMOR);
+        for (k = 0; k < 2; k++)
+            p[i].at[k] = sd_mul(h->affine[k][0], moved[0]) + sd_mul(h->affine[k][1], moved[1]);
+        for (k = 0; k < 2 && p[i].last; k++) shift[k] = sd_bell(g, SD_SHIFT);
     }
 }
 
 /* ---------------------------------------------------------------- strokes to pieces */
 
 typedef struct sd_knot {
-    int x, y; /* plane, later fine */
+    int at[2]; /* plane, later fine */
     int pen, ink;
     int last; /* no piece leads on from here */
 } sd_knot;
@@ -279,37 +268,32 @@ static int sd_spline(int a, int b, int c, int d, int k)
 /* Flattens all strokes. At the ends of a smooth run the missing neighbour is the point itself. */
 static int sd_flatten(const sd_point *p, int n, sd_knot *knot)
 {
-    int i, k, m = 0;
+    int i, k, axis, m = 0;
     for (i = 0; i < n; i++) {
-        const sd_point *b = p + i, *c, *a, *d;
-        knot[m].x = b->x;
-        knot[m].y = b->y;
-        knot[m++].last = b->last;
-        if (b->last) continue;
-        c = b + 1;
-        a = i == 0 || b[-1].last || b->corner ? b : b - 1;
-        d = c->last || c->corner ? c : c + 1;
-        for (k = 1; k < SD_PIECES; k++, m++) {
-            knot[m].x = sd_spline(a->x, b->x, c->x, d->x, k);
-            knot[m].y = sd_spline(a->y, b->y, c->y, d->y, k);
-            knot[m].last = 0;
+        const sd_point *b = p + i, *c = b->last ? b : b + 1;
+        const sd_point *a = i == 0 || b[-1].last || b->corner ? b : b - 1;
+        const sd_point *d = c->last || c->corner ? c : c + 1;
+        for (k = 0; k < (b->last ? 1 : SD_PIECES); k++, m++) {
+            knot[m].last = b->last;
+            for (axis = 0; axis < 2; axis++)
+                knot[m].at[axis] = sd_spline(a->at[axis], b->at[axis], c->at[axis], d->at[axis], k);
         }
     }
     return m;
 }
 
-/* Length of a vector to within 7 %: exact enough to weigh a piece or to count its stamps. */
-static int sd_length(int dx, int dy)
+/* Length of a piece to within 7 %: exact enough to weigh it or to count its stamps. */
+static int sd_length(const sd_knot *a, const sd_knot *b)
 {
-    int ax = dx < 0 ? -dx : dx, ay = dy < 0 ? -dy : dy;
-    return ax > ay ? ax + ay * 3 / 8 : ay + ax * 3 / 8;
+    const int dx = abs(b->at[0] - a->at[0]), dy = abs(b->at[1] - a->at[1]);
+    return dx > dy ? dx + dy * 3 / 8 : dy + dx * 3 / 8;
 }
 
 static void sd_set_pen(const sd_hand *h, sd_knot *knot, int m)
 {
     int i;
     for (i = 0; i < m; i++) {
-        int u = knot[i].x, v = knot[i].y;
+        int u = knot[i].at[0], v = knot[i].at[1];
         int w = SD_ONE + sd_mul(h->pen_slope[0], u) + sd_mul(h->pen_slope[1], v);
         int f = h->ink + sd_mul(h->ink_slope[0], u) + sd_mul(h->ink_slope[1], v);
         knot[i].pen = sd_clamp(sd_mul(h->pen, w), SD_PEN_MIN, SD_PEN_MAX);
@@ -317,41 +301,30 @@ static void sd_set_pen(const sd_hand *h, sd_knot *knot, int m)
     }
 }
 
-/* Where the centre of mass goes: to c, unless the ink, which reaches from low to high as seen from
-   there, would then be cut off at the edge of the image. */
-static int sd_inside(int c, int low, int high)
+/* Scales the ink to the box. Its centre of mass goes to `centre`, unless the ink would then be cut
+   off at the edge of the image. */
+static void sd_place(sd_knot *knot, int m, int pen, const int centre[2])
 {
-    c = c + high > SD_PIXEL * SYNTHETIC_DIGITS_SIDE ? SD_PIXEL * SYNTHETIC_DIGITS_SIDE - high : c;
-    return c + low < 0 ? -low : c;
-}
-
-/* Scales the ink to the box and puts its centre of mass to (cx, cy). */
-static void sd_place(sd_knot *knot, int m, int pen, int cx, int cy)
-{
-    int i, x0 = knot[0].x, x1 = x0, y0 = knot[0].y, y1 = y0, extent, scale, rim = pen + SD_SOFT;
-    int64_t mx = 0, my = 0, mass = 1;
+    const int scale = SD_BOX - 2 * pen, rim = pen + SD_SOFT;
+    int i, k, low[2], high[2], extent;
+    int64_t sum[2] = {0, 0}, mass = 1;
     for (i = 0; i < m; i++) {
         const sd_knot *a = knot + i, *b = a->last ? a : a + 1;
-        int weight = sd_length(b->x - a->x, b->y - a->y) * a->pen / SD_PIXEL;
-        mx += (int64_t)weight * (a->x + b->x);
-        my += (int64_t)weight * (a->y + b->y);
+        const int weight = sd_length(a, b) * a->pen / SD_PIXEL;
         mass += 2 * weight;
-        x0 = a->x < x0 ? a->x : x0;
-        x1 = a->x > x1 ? a->x : x1;
-        y0 = a->y < y0 ? a->y : y0;
-        y1 = a->y > y1 ? a->y : y1;
+        for (k = 0; k < 2; k++) {
+            sum[k] += (int64_t)weight * (a->at[k] + b->at[k]);
+            if (i == 0 || a->at[k] < low[k]) low[k] = a->at[k];
+            if (i == 0 || a->at[k] > high[k]) high[k] = a->at[k];
+        }
     }
-    mx /= mass;
-    my /= mass;
-    extent = (x1 - x0 > y1 - y0 ? x1 - x0 : y1 - y0) + 1;
-    scale = SD_BOX - 2 * pen;
-    cx =
-        sd_inside(cx, (x0 - (int)mx) * scale / extent - rim, (x1 - (int)mx) * scale / extent + rim);
-    cy =
-        sd_inside(cy, (y0 - (int)my) * scale / extent - rim, (y1 - (int)my) * scale / extent + rim);
-    for (i = 0; i < m; i++) {
-        knot[i].x = cx + (knot[i].x - (int)mx) * scale / extent;
-        knot[i].y = cy + (knot[i].y - (int)my) * scale / extent;
+    extent = (high[0] - low[0] > high[1] - low[1] ? high[0] - low[0] : high[1] - low[1]) + 1;
+    for (k = 0; k < 2; k++) {
+        const int mean = (int)(sum[k] / mass);
+        const int first = rim - (low[k] - mean) * scale / extent;
+        const int last = SD_SIDE - rim - (high[k] - mean) * scale / extent;
+        const int to = sd_clamp(centre[k], first, last);
+        for (i = 0; i < m; i++) knot[i].at[k] = to + (knot[i].at[k] - mean) * scale / extent;
     }
 }
 
@@ -367,15 +340,10 @@ static void sd_roots(unsigned char root[SD_ROOTS])
     }
 }
 
-/* The pixels whose centres are within reach of c are first, ..., end - 1. */
-static int sd_first(int c, int reach)
+/* The first pixel whose centre is not before c. */
+static int sd_pixel(int c)
 {
-    return sd_clamp((c - reach + SD_PIXEL / 2 - 1) / SD_PIXEL, 0, SYNTHETIC_DIGITS_SIDE);
-}
-
-static int sd_end(int c, int reach)
-{
-    return sd_clamp((c + reach + SD_PIXEL / 2) / SD_PIXEL, 0, SYNTHETIC_DIGITS_SIDE);
+    return sd_clamp((c + SD_PIXEL / 2 - 1) / SD_PIXEL, 0, SYNTHETIC_DIGITS_SIDE);
 }
 
 /* One touch of the pen: full ink within pen - SD_SOFT of (cx, cy), none beyond pen + SD_SOFT,
@@ -384,8 +352,10 @@ static void sd_stamp(unsigned char *image, const unsigned char *root, int cx, in
                      int ink)
 {
     const int reach = pen + SD_SOFT;
-    int x, y, x0 = sd_first(cx, reach), x1 = sd_end(cx, reach), y1 = sd_end(cy, reach);
-    for (y = sd_first(cy, reach); y < y1; y++) {
+    const int x0 = sd_pixel(cx - reach), x1 = sd_pixel(cx + reach + 1);
+    const int y0 = sd_pixel(cy - reach), y1 = sd_pixel(cy + reach + 1);
+    int x, y;
+    for (y = y0; y < y1; y++) {
         int dy = y * SD_PIXEL + SD_PIXEL / 2 - cy;
         unsigned char *row = image + y * SYNTHETIC_DIGITS_SIDE;
         for (x = x0; x < x1; x++) {
@@ -405,10 +375,11 @@ static void sd_ink(unsigned char *image, const unsigned char *root, const sd_kno
     int i, k;
     for (i = 0; i < m; i++) {
         const sd_knot *a = knot + i, *b = a->last ? a : a + 1;
-        int steps = 1 + sd_length(b->x - a->x, b->y - a->y) * 3 / SD_PIXEL;
+        const int dx = b->at[0] - a->at[0], dy = b->at[1] - a->at[1];
+        const int steps = 1 + sd_length(a, b) * 3 / SD_PIXEL;
         for (k = 0; k < steps; k++)
-            sd_stamp(image, root, a->x + (b->x - a->x) * k / steps,
-                     a->y + (b->y - a->y) * k / steps, a->pen, a->ink);
+            sd_stamp(image, root, a->at[0] + dx * k / steps, a->at[1] + dy * k / steps, a->pen,
+                     a->ink);
     }
 }
 
@@ -429,16 +400,14 @@ static int sd_digit(unsigned char *image, const unsigned char *root, sd_rng *g)
     sd_point point[SD_MAX_POINTS];
     sd_knot knot[SD_MAX_KNOTS];
     sd_hand hand;
-    const int middle = SYNTHETIC_DIGITS_SIDE * SD_PIXEL / 2;
-    int label = sd_uniform(g, 0, 9), n, m, cx, cy;
+    int label = sd_uniform(g, 0, 9), centre[2], n, m, k;
     n = sd_style_parse(sd_style_pick(g, label), point);
     sd_hand_draw(g, &hand);
     sd_deform(g, &hand, point, n);
     m = sd_flatten(point, n, knot);
     sd_set_pen(&hand, knot, m);
-    cx = middle + sd_uniform(g, -SD_OFFSET, SD_OFFSET);
-    cy = middle + sd_uniform(g, -SD_OFFSET, SD_OFFSET);
-    sd_place(knot, m, hand.pen, cx, cy);
+    for (k = 0; k < 2; k++) centre[k] = SD_SIDE / 2 + sd_uniform(g, -SD_OFFSET, SD_OFFSET);
+    sd_place(knot, m, hand.pen, centre);
     memset(image, 0, SYNTHETIC_DIGITS_PIXELS);
     sd_ink(image, root, knot, m);
     sd_noise(g, image);

@@ -38,9 +38,11 @@ void lab_draw_line(lab_report *r, plot_panel *p, const lab_line *line)
         plot_line(p, *label ? label : NULL, all.x, all.mean, all.n, style);
         break;
     case LAB_GEOMETRIC:
+    case LAB_GEOMETRIC_MEAN:
     case LAB_POWERS:
         all = lab_geometric(r, line->arm, line->series, line->how == LAB_POWERS);
-        plot_band(p, NULL, all.x, all.low, all.high, all.n, style);
+        if (line->how != LAB_GEOMETRIC_MEAN)
+            plot_band(p, NULL, all.x, all.low, all.high, all.n, style);
         plot_line(p, *label ? label : NULL, all.x, all.mean, all.n, style);
         break;
     case LAB_ONE_SEED:

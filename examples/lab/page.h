@@ -18,12 +18,12 @@
 #include "judge.h"
 
 /* How a line shows its seeds: their mean, lowest and highest; a line for each; the first one's; the
-   mean alone; as LAB_RANGE, but the geometric mean; ten to the power of what LAB_RANGE has. Bars:
+   mean alone; as both, but the geometric mean; ten to the power of what LAB_RANGE has. Bars:
    the mean and one standard deviation at each x that axes.x_names has a name for, with the value
    over it to panel->value decimals. Errors: the same of the arms up to `to`, which axes.x_names
    names: the error in per cent of an accuracy, its last value. */
-enum { LAB_RANGE, LAB_EACH_SEED, LAB_ONE_SEED, LAB_MEAN, LAB_GEOMETRIC, LAB_POWERS };
-enum { LAB_BARS = LAB_POWERS + 1, LAB_ERRORS };
+enum { LAB_RANGE, LAB_EACH_SEED, LAB_ONE_SEED, LAB_MEAN, LAB_GEOMETRIC, LAB_GEOMETRIC_MEAN };
+enum { LAB_POWERS = LAB_GEOMETRIC_MEAN + 1, LAB_BARS, LAB_ERRORS };
 
 typedef struct lab_line {
     size_t arm;

@@ -591,34 +591,23 @@ static void draw_range(lab_report *r, plot_panel *p, const lab_panel *panel)
 }
 
 /* Final losses that can be read off Fig. 13 of Santurkar et al. 2018: one run of another A. */
-static void draw_paper(plot_panel *p)
+static void draw_paper(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     static const struct {
         size_t norm;
         double loss;
-        const char *text;
-    } paper[4] = {{NONE, 1.7e3, "none in the paper"},
-                  {BATCH, 500, "batch norm in the paper"},
-                  {L1, 100, "L1 in the paper"},
-                  {LINF, 1e3, "L∞ in the paper"}};
+        const char *name;
+    } paper[4] = {
+        {NONE, 1.7e3, "none"}, {BATCH, 500, "batch norm"}, {L1, 100, "L1"}, {LINF, 1e3, "L∞"}};
     const double x = STEPS;
     size_t i;
-    for (i = 0; i < 4; i++) {
+    (void)panel;
+    for (i = 0; i < LAB_COUNT(paper); i++) {
         const plot_color color = look_of(paper[i].norm).color;
         plot_scatter(p, NULL, &x, &paper[i].loss, 1, plot_marked(color, PLOT_RING));
-        plot_text(p, 0.975 * x, paper[i].loss, paper[i].text, PLOT_RIGHT, color);
+        plot_text(p, 0.975 * x, paper[i].loss, lab_format(r, "%s in the paper", paper[i].name),
+                  PLOT_RIGHT, color);
     }
-}
-
-/* The means of all norms alone, for five bands would cover each other. */
-static void draw_norms(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    size_t k;
-    for (k = 0; k < NORMS; k++) {
-        const lab_curve c = lab_geometric(r, k, panel->series, 0);
-        plot_line(p, arms[k].name, c.x, c.mean, c.n, look_of(k));
-    }
-    if (panel->value > 0) draw_paper(p);
 }
 
 /* clang-format off */
@@ -661,12 +650,14 @@ static const lab_panel shifts[] = {
 static const lab_panel landscapes[] = {LANDSCAPE(0, "10^{-6}", FAST, 2 / 1e-6),
                                        LANDSCAPE(1, "10^{-7}", SLOW, 2 / 1e-7)};
 
+/* The means of all norms alone, for five bands would cover each other. */
 #define OF_NORMS(at_row, at_col, name, y_text, which)                                              \
     .axes = {at_row, at_col, .heading = name, .x = "step", .y = y_text, .y_scale = PLOT_LOG10,     \
-             .legend = PLOT_LEGEND_DIRECT}, .draw = draw_norms, .series = which
+             .legend = PLOT_LEGEND_DIRECT},                                                        \
+    .line = {{NONE, which, .to = LINF, .how = LAB_GEOMETRIC_MEAN}}
 
 static const lab_panel of_norms[] = {
-    {OF_NORMS(0, 0, "Training loss", "sum of squared errors", "loss"), .value = 1},
+    {OF_NORMS(0, 0, "Training loss", "sum of squared errors", "loss"), .draw = draw_paper},
     {OF_NORMS(0, 1, "Loss along the gradient", "highest", "high")},
     {OF_NORMS(1, 0, "Change of the gradient", "largest", "dhigh")},
     {OF_NORMS(1, 1, "Effective β", "largest change / distance", "beta")}};

@@ -17,18 +17,8 @@ static const double batches[BATCHES] = {8, 16, 32, 64, 128, 256, 512};
 
 /* ---- the arms -------------------------------------------------------------------------------- */
 
-enum { NOISE_NONE, NOISE_BATCH, WORTH, ARMS = WORTH + 2 * BATCHES };
-
-/* clang-format off */
-#define OF_BATCH(size, seconds)                                                                    \
-    {"none_" #size, "no norm, batch " #size, seconds},                                             \
-    {"batch_" #size, "batch norm, batch " #size, seconds}
-static const lab_arm arms[ARMS] = {
-    {"noise_none", "no norm", 4}, {"noise_batch", "batch norm", 5}, OF_BATCH(8, 4), OF_BATCH(16, 3),
-    OF_BATCH(32, 2), OF_BATCH(64, 2), OF_BATCH(128, 2), OF_BATCH(256, 3), OF_BATCH(512, 4)};
-/* clang-format on */
-
-#define WORTH_OF(batch_index, norm) (WORTH + 2 * (batch_index) + (norm))
+enum { NONE, NORMED, ARMS };
+static const lab_arm arms[ARMS] = {{"none", "no norm", 12}, {"batch", "batch norm", 15}};
 
 LAB_SET(train, 0, DATASET_STD);
 
@@ -36,8 +26,8 @@ LAB_SET(train, 0, DATASET_STD);
 static nrm_mlp_spec network(trainer *t)
 {
     nrm_mlp_spec spec = training_plain(t->layer, DEPTH, WIDTH, NRM_RELU,
-                                       t->run->arm % 2 ? NRM_BATCH_NORM : NRM_NO_NORM);
-    spec.max_batch = t->run->arm < WORTH ? SET : SEEN_IMAGES;
+                                       t->run->arm == NORMED ? NRM_BATCH_NORM : NRM_NO_NORM);
+    spec.max_batch = SET;
     spec.lr = (nrm_real)(*(const double *)t->plan->context);
     return spec;
 }
@@ -245,7 +235,7 @@ static int run_noise(lab_run *run)
     for (k = 0; k < SIZES && !failed; k++) {
         measure_draws(&m, run, (size_t)sizes[k], 1);
         measure_draws(&m, run, (size_t)sizes[k], 0);
-        lab_progress(run, (double)(k + 1) / SIZES);
+        lab_progress(run, 0.3 * (double)(k + 1) / SIZES);
     }
     for (k = 1; k < SIZES && !failed; k++)
         failed = measure_training_mode(run, t.net, n, (size_t)sizes[k]);
@@ -290,28 +280,37 @@ static int images_to_target(lab_run *run, size_t batch, double rate, double most
     return failed; /* not finite: this rate is too large */
 }
 
-static int run_worth(lab_run *run, size_t batch)
+/* At the best of the learning rates: images, steps and the rate. */
+static int worth_of(lab_run *run, size_t batch)
 {
     double best = run->quick ? 1024 : IMAGES_MAX / 2.0, best_rate = (double)NAN;
+    const double b = (double)batch;
     size_t k;
     for (k = 0; k < RATES; k++) {
-        const double lr = 0.1 * sqrt((double)batch / 64) * rate_factor[k];
+        const double lr = 0.1 * sqrt(b / 64) * rate_factor[k];
         double images;
         if (images_to_target(run, batch, lr, 2 * best, &images)) return -1;
         if (images < best || (isnan(best_rate) && images > 0)) {
             best = images;
             best_rate = lr;
         }
-        lab_progress(run, (double)(k + 1) / RATES);
     }
-    lab_record(run, "best_images", 0, isnan(best_rate) ? (double)NAN : best);
-    lab_record(run, "best_rate", 0, best_rate);
+    if (isnan(best_rate)) best = (double)NAN;
+    lab_record(run, "images", b, best);
+    lab_record(run, "steps", b, best / b);
+    lab_record(run, "rate", b, best_rate);
     return 0;
 }
 
 static int run(lab_run *r)
 {
-    return r->arm < WORTH ? run_noise(r) : run_worth(r, (size_t)batches[(r->arm - WORTH) / 2]);
+    int failed = run_noise(r);
+    size_t k;
+    for (k = 0; k < BATCHES && !failed; k++) {
+        failed = worth_of(r, (size_t)batches[k]);
+        lab_progress(r, 0.3 + 0.7 * (double)(k + 1) / BATCHES);
+    }
+    return failed;
 }
 
 /* ---- what came out --------------------------------------------------------------------------- */
@@ -327,7 +326,7 @@ static void judge_formula(lab_report *r, const lab_claim *c)
 {
     double worst = 0, worst_mean = 0;
     size_t arm, k;
-    for (arm = NOISE_NONE; arm <= NOISE_BATCH; arm++)
+    for (arm = NONE; arm < ARMS; arm++)
         for (k = 0; k < SIZES; k++) {
             const lab_numbers ratio = lab_all(r, arm, c->series, sizes[k]);
             const stats_summary s = lab_describe(ratio);
@@ -346,7 +345,7 @@ static void judge_improves(lab_report *r, const lab_claim *c)
     stats_finding v[4];
     double factor[2];
     size_t arm, k;
-    for (arm = NOISE_NONE; arm <= NOISE_BATCH; arm++) {
+    for (arm = NONE; arm < ARMS; arm++) {
         for (k = 0; k < 3; k++) error[k] = lab_all(r, arm, "train_error", sizes[k + 2]);
         factor[arm] = lab_average(error[0]) / lab_average(error[2]);
         for (k = 0; k < 2; k++)
@@ -359,27 +358,17 @@ static void judge_improves(lab_report *r, const lab_claim *c)
                 factor[1]);
 }
 
-/* That the best rate takes. */
-static double steps_of(const lab_report *r, size_t arm, size_t seed)
-{
-    return lab_at(r, arm, seed, "best_images", 0) / batches[(arm - WORTH) / 2];
-}
-
-static lab_numbers images_of(const lab_report *r, size_t norm, size_t k)
-{
-    return lab_all(r, WORTH_OF(k, norm), "best_images", 0);
-}
-
 /* The fit images = least images + least steps · batch of each seed, least squares of relative
    errors. */
 static void fit(const lab_report *r, size_t norm, lab_numbers *images, lab_numbers *steps)
 {
     size_t k, s;
-    images->n = steps->n = lab_seeds(r, WORTH_OF(0, norm));
+    images->n = steps->n = lab_seeds(r, norm);
     for (s = 0; s < images->n; s++) {
+        const lab_series seen = lab_get(r, norm, s, "images");
         double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;
-        for (k = 0; k < BATCHES; k++) {
-            const double x = batches[k], of = lab_at(r, WORTH_OF(k, norm), s, "best_images", 0);
+        for (k = 0; k < seen.n; k++) {
+            const double x = seen.x[k], of = seen.y[k];
             if (!(of > 0)) continue;
             w += 1 / (of * of);
             wx += x / (of * of);
@@ -401,8 +390,7 @@ static double fitted(lab_numbers images, lab_numbers steps, double batch)
 /* C/|g|² */
 static lab_numbers noise_scale(const lab_report *r, size_t norm)
 {
-    return lab_calc(lab_all(r, NOISE_NONE + norm, "C", 0), '/',
-                    lab_all(r, NOISE_NONE + norm, "square", 0));
+    return lab_calc(lab_all(r, norm, "C", 0), '/', lab_all(r, norm, "square", 0));
 }
 
 static void judge_scale(lab_report *r, const lab_claim *c)
@@ -412,7 +400,7 @@ static void judge_scale(lab_report *r, const lab_claim *c)
     lab_numbers knee[2], noise[2];
     stats_finding v[2];
     size_t norm, k, s;
-    for (norm = 0; norm < 2; norm++) {
+    for (norm = NONE; norm < ARMS; norm++) {
         lab_numbers images, steps, decades;
         size_t inside = 0;
         fit(r, norm, &images, &steps);
@@ -421,10 +409,10 @@ static void judge_scale(lab_report *r, const lab_claim *c)
         decades = lab_map(lab_calc(knee[norm], '/', noise[norm]), log10);
         for (s = 0; s < images.n; s++)
             inside += images.of[s] >= steps.of[s] * least && images.of[s] <= steps.of[s] * most;
-        for (k = 0; k < BATCHES; k++)
-            off[norm] = stats_larger(
-                off[norm],
-                fabs(fitted(images, steps, batches[k]) / lab_average(images_of(r, norm, k)) - 1));
+        for (k = 0; k < BATCHES; k++) {
+            const double mean = lab_mean(r, norm, "images", batches[k]);
+            off[norm] = stats_larger(off[norm], fabs(fitted(images, steps, batches[k]) / mean - 1));
+        }
         v[norm] = lab_within(decades, 0, 1);
         v[norm].size_met = stats_most(inside, images.n);
     }
@@ -462,7 +450,7 @@ static void judge_cost(lab_report *r, const lab_claim *c)
 
 /* clang-format off */
 #define IOFFE "Ioffe & Szegedy 2015, section 1; a tutorial with a custom batch norm"
-#define BIAS(size) {LAB_BELOW, NOISE_BATCH, .series = "train_bias", .at = size}
+#define BIAS(size) {LAB_BELOW, NORMED, .series = "train_bias", .at = size}
 static const lab_claim claims[] = {
     {"18b", "E|αg − αg_B|² is at most α²C/|B|, and equal to it with replacement",
      "Bjorck et al. 2018, via Chinese notes on batch norm", "a bound: α²C/|B|",
@@ -486,14 +474,14 @@ static const lab_claim claims[] = {
     {"18f", "A larger batch needs fewer steps to the same loss", IOFFE, "no numbers",
      "steps at batch 512 below those at 8, and at most an eighth in the means, both networks",
      "none",
-     LAB_PARTS({LAB_LESS, WORTH_OF(LARGEST, 0), WORTH_OF(0, 0), .each = steps_of, .times = 8},
-               {LAB_LESS, WORTH_OF(LARGEST, 1), WORTH_OF(0, 1), .each = steps_of, .times = 8}),
+     LAB_PARTS({LAB_LESS, NONE, NONE, "steps", 512, .other_at = 8, .times = 8},
+               {LAB_LESS, NORMED, NORMED, "steps", 512, .other_at = 8, .times = 8}),
      .say = "from 8 to 512: #2/1[%.1f] times fewer steps without, #4/3[%.1f] with batch norm",
      .remark = "64 times as large"},
     {"18g", "... but beyond some size more images", "McCandlish et al. 2018; Shallue et al. 2019",
      "no numbers for this network", "images at batch 512 above those at 32, both networks", "none",
-     LAB_PARTS({LAB_MORE, WORTH_OF(LARGEST, 0), WORTH_OF(2, 0), "best_images"},
-               {LAB_MORE, WORTH_OF(LARGEST, 1), WORTH_OF(2, 1), "best_images"}),
+     LAB_PARTS({LAB_MORE, NONE, NONE, "images", 512, .other_at = 32},
+               {LAB_MORE, NORMED, NORMED, "images", 512, .other_at = 32}),
      .say = "from 32 to 512: #1/2[%.2f] times the images without, #3/4[%.2f] with"},
     {"18h", "The noise C/|g|² tells beyond which batch size few steps are saved",
      "McCandlish et al. 2018 (their simple noise scale)", "to an order of magnitude",
@@ -508,11 +496,9 @@ static const lab_claim claims[] = {
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-static const char *const net_names[2] = {"no norm", "batch norm"};
-
 static plot_style look_of(size_t norm)
 {
-    return plot_with_marker(lab_style(norm ? "batch" : "none"), PLOT_CIRCLE);
+    return plot_with_marker(lab_style(norm == NORMED ? "batch" : "none"), PLOT_CIRCLE);
 }
 
 static void draw_error(lab_report *r, plot_panel *p, const lab_panel *panel)
@@ -546,7 +532,7 @@ static void draw_ratio(lab_report *r, plot_panel *p, const lab_panel *panel)
     size_t arm, way, s, k;
     (void)panel;
     plot_span_y(p, 0.97, 1.03, plot_solid(PLOT_LIGHT));
-    for (arm = 0; arm < 2; arm++)
+    for (arm = NONE; arm < ARMS; arm++)
         for (way = 0; way < 2; way++) {
             const char *series = lab_format(r, "ratio_%s", ways[way]);
             const double aside = 0.06 * (2 * (double)(2 * arm + way) - 3); /* for the eye */
@@ -556,34 +542,29 @@ static void draw_ratio(lab_report *r, plot_panel *p, const lab_panel *panel)
                     x[k] = sizes[k] * exp2(aside);
                     y[k] = lab_at(r, arm, s, series, sizes[k]);
                 }
-                plot_scatter(p, lab_format(r, "%s, %s", net_names[arm], ways[way]), x, y, SIZES,
+                plot_scatter(p, lab_format(r, "%s, %s", arms[arm].name, ways[way]), x, y, SIZES,
                              plot_marked(look_of(arm).color, way ? PLOT_CROSS : PLOT_RING));
             }
         }
 }
 
-/* Steps (panel->other) or images against the batch, with the fit's curve. */
+/* Steps or images against the batch, with the fit's curve. */
 static void draw_worth(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    double mean[BATCHES], low[BATCHES], high[BATCHES], curve[BATCHES];
+    const int steps = !strcmp(panel->series, "steps");
+    double curve[BATCHES];
     size_t norm, k;
-    for (norm = 0; norm < 2; norm++) {
+    for (norm = NONE; norm < ARMS; norm++) {
+        const lab_curve c = lab_over_seeds(r, norm, panel->series);
         lab_numbers least_images, least_steps;
         fit(r, norm, &least_images, &least_steps);
-        for (k = 0; k < BATCHES; k++) {
-            const stats_summary y = lab_describe(
-                panel->other ? lab_each(r, WORTH_OF(k, norm), steps_of) : images_of(r, norm, k));
-            mean[k] = y.mean;
-            low[k] = y.min;
-            high[k] = y.max;
-            curve[k] =
-                fitted(least_images, least_steps, batches[k]) / (panel->other ? batches[k] : 1);
-        }
-        plot_band(p, NULL, batches, low, high, BATCHES, lab_style(norm ? "batch" : "none"));
-        plot_line(p, net_names[norm], batches, mean, BATCHES, look_of(norm));
+        for (k = 0; k < BATCHES; k++)
+            curve[k] = fitted(least_images, least_steps, batches[k]) / (steps ? batches[k] : 1);
+        plot_band(p, NULL, c.x, c.low, c.high, c.n, look_of(norm));
+        plot_line(p, arms[norm].name, c.x, c.mean, c.n, look_of(norm));
         plot_line(p, "fit", batches, curve, BATCHES, plot_thin(PLOT_INK));
     }
-    for (norm = 0; norm < 2; norm++)
+    for (norm = NONE; norm < ARMS; norm++)
         plot_vline(p, lab_average(noise_scale(r, norm)), "C/|g|^2",
                    plot_dotted(look_of(norm).color));
 }
@@ -592,21 +573,19 @@ static void draw_pareto(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     size_t norm, k;
     (void)panel;
-    for (norm = 0; norm < 2; norm++) {
-        double x[BATCHES], y[BATCHES];
-        for (k = 0; k < BATCHES; k++) {
+    for (norm = NONE; norm < ARMS; norm++) {
+        const lab_curve steps = lab_over_seeds(r, norm, "steps");
+        const lab_curve images = lab_over_seeds(r, norm, "images");
+        for (k = 0; k < images.n; k += 2) {
             /* beside the line: right of one, below the other or left of its end */
             const int end = k == LARGEST;
             const int align = !norm ? PLOT_LEFT : end ? PLOT_RIGHT : PLOT_CENTER | PLOT_BELOW;
             const double aside = !norm ? 1.12 : end ? 0.88 : 1;
-            x[k] = lab_average(lab_each(r, WORTH_OF(k, norm), steps_of));
-            y[k] = lab_average(images_of(r, norm, k));
-            if (k % 2 == 0)
-                plot_text(p, x[k] * aside, y[k] * (norm && !end ? 0.93 : 1.05),
-                          lab_format(r, "%.0f", batches[k]), align, PLOT_INK);
+            plot_text(p, steps.mean[k] * aside, images.mean[k] * (norm && !end ? 0.93 : 1.05),
+                      lab_format(r, "%.0f", batches[k]), align, PLOT_INK);
         }
-        plot_line(p, lab_format(r, "%s (numbers: batch)", net_names[norm]), x, y, BATCHES,
-                  look_of(norm));
+        plot_line(p, lab_format(r, "%s (numbers: batch)", arms[norm].name), steps.mean, images.mean,
+                  images.n, look_of(norm));
     }
 }
 
@@ -616,10 +595,10 @@ static void draw_rates(lab_report *r, plot_panel *p, const lab_panel *panel)
     double mean[BATCHES], lo[BATCHES], hi[BATCHES], least[BATCHES], most[BATCHES];
     size_t norm, k;
     (void)panel;
-    for (norm = 0; norm < 2; norm++) {
+    for (norm = NONE; norm < ARMS; norm++) {
         for (k = 0; k < BATCHES; k++) {
             const stats_summary y =
-                lab_describe(lab_map(lab_all(r, WORTH_OF(k, norm), "best_rate", 0), log2));
+                lab_describe(lab_map(lab_all(r, norm, "rate", batches[k]), log2));
             mean[k] = exp2(y.mean);
             lo[k] = exp2(y.mean - (y.n > 1 ? y.sd : 0));
             hi[k] = exp2(y.mean + (y.n > 1 ? y.sd : 0));
@@ -627,7 +606,7 @@ static void draw_rates(lab_report *r, plot_panel *p, const lab_panel *panel)
             most[k] = 0.8 * sqrt(batches[k] / 64);
         }
         plot_band(p, NULL, batches, lo, hi, BATCHES, look_of(norm));
-        plot_line(p, net_names[norm], batches, mean, BATCHES, look_of(norm));
+        plot_line(p, arms[norm].name, batches, mean, BATCHES, look_of(norm));
     }
     plot_line(p, "least and greatest tried", batches, least, BATCHES, plot_thin(PLOT_INK));
     plot_line(p, "least and greatest tried", batches, most, BATCHES, plot_thin(PLOT_INK));
@@ -655,27 +634,24 @@ static void draw_cost(lab_report *r, plot_panel *p, const lab_panel *panel)
     {.axes = {.col = of, .heading = title, OF_SIZE, .x_range = {0.8, 400}, .y = "E|αg − αg_B|^2",  \
               .y_scale = PLOT_LOG10, .grid = PLOT_GRID_Y},                                         \
      .draw = draw_error, .arm = of}
+#define BIASED(c) {c, .dash = PLOT_DOTTED, .marker = PLOT_DIAMOND, .marker_every = 1}
 static const lab_panel noise_panels[] = {
-    ERRORS(NOISE_NONE, "No norm"), ERRORS(NOISE_BATCH, "Batch norm, running statistics"),
+    ERRORS(NONE, "No norm"), ERRORS(NORMED, "Batch norm, running statistics"),
     {.axes = {.col = 2, .heading = "Measured over formula, each seed", OF_SIZE,
               .x_range = {0.7, 420}, .y = "ratio", .y_range = {0.94, 1.06}, .grid = PLOT_GRID_Y},
      .draw = draw_ratio, .under = {{LAB_HLINE, .y = 1, .text = ""}}},
     {.axes = {.row = 1, .heading = "As in training: batch statistics", OF_SIZE,
               .y = "over |g|^2 of all images", .y_scale = PLOT_LOG10, .grid = PLOT_GRID_Y},
-     .line = {{NOISE_NONE, "train_error", "no norm: E|g − g_B|^2",
-               {PLOT_VERMILLION, .dash = PLOT_DASHED, .marker = PLOT_CIRCLE, .marker_every = 1}},
-              {NOISE_NONE, "train_bias", "no norm: |bias|^2",
-               {PLOT_VERMILLION, .dash = PLOT_DOTTED, .marker = PLOT_DIAMOND, .marker_every = 1}},
-              {NOISE_BATCH, "train_error", "batch norm: E|g − g_B|^2",
-               {PLOT_BLUE, .marker = PLOT_CIRCLE, .marker_every = 1}},
-              {NOISE_BATCH, "train_bias", "batch norm: |bias|^2",
-               {PLOT_BLUE, .dash = PLOT_DOTTED, .marker = PLOT_DIAMOND, .marker_every = 1}}}},
+     .line = {{NONE, "train_error", "no norm: E|g − g_B|^2"},
+              {NONE, "train_bias", "no norm: |bias|^2", BIASED(PLOT_VERMILLION)},
+              {NORMED, "train_error", "batch norm: E|g − g_B|^2"},
+              {NORMED, "train_bias", "batch norm: |bias|^2", BIASED(PLOT_BLUE)}}},
     {.axes = {.row = 1, .col = 1, .heading = "Steps to a loss of 0.3", OF_SIZE, .y = "steps",
               .y_scale = PLOT_LOG10, .grid = PLOT_GRID_BOTH},
-     .draw = draw_worth, .other = 1},
+     .draw = draw_worth, .series = "steps"},
     {.axes = {.row = 1, .col = 2, .heading = "Images to a loss of 0.3", OF_SIZE, .y = "images",
               .y_scale = PLOT_LOG10, .grid = PLOT_GRID_BOTH},
-     .draw = draw_worth}};
+     .draw = draw_worth, .series = "images"}};
 static const lab_page noise_page = {
     .title = "Gradient noise falls as 1/batch, and batch norm adds a bias",
     .height = 1260, .scale = 0.7,
@@ -705,12 +681,12 @@ static int report(lab_report *r)
 {
     const double most = stats_larger(lab_worst(r, "z_with"), lab_worst(r, "z_without"));
     size_t arm;
-    for (arm = NOISE_NONE; arm <= NOISE_BATCH; arm++)
-        printf("%s: C %s, |g|² %s\n", net_names[arm], lab_text(r, arm, "C", 0, 2),
+    for (arm = NONE; arm < ARMS; arm++)
+        printf("%s: C %s, |g|² %s\n", arms[arm].name, lab_text(r, arm, "C", 0, 2),
                lab_text(r, arm, "square", 0, 3));
     lab_check(r, most <= 5, "the gradient of a drawn batch is unbiased",
               "largest of %lu errors: %.2f standard errors, at most 5",
-              (unsigned long)(4 * SIZES * lab_seeds(r, NOISE_NONE)), most);
+              (unsigned long)(4 * SIZES * lab_seeds(r, NONE)), most);
     lab_judge(r);
     return lab_draw(r, &noise_page, noise_panels, LAB_COUNT(noise_panels)) ||
            lab_draw(r, &worth_page, worth_panels, LAB_COUNT(worth_panels));
@@ -720,4 +696,4 @@ LAB_PROGRAM(
     "18_sgd_noise", "How far is the gradient of a mini-batch from that of the whole set?",
     "784-100x6-10 ReLU after 200 steps of SGD, learning rate 0.1, batch 128; the whole set is "
     "2000 images",
-    .revision = 3, .uses = LAB_USES_DATA, .prepare = prepare)
+    .revision = 3, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)

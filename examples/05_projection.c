@@ -188,12 +188,10 @@ static int draw(const char *path, spot ring[RINGS][SPOKES])
                  .subtitle =
                      "Batches on one ray become the same point of the circle. The gradient has no "
                      "part along (1, 1, 1), which would point at the reader, and none along x̂.");
-    int failed;
-    failed = draw_batch(f) || draw_loss(f, ring);
-    if (!failed) failed = plot_save(f, path);
-    if (failed) fprintf(stderr, "05_projection: %s\n", plot_error(f));
+    if (draw_batch(f) == NRM_OK && draw_loss(f, ring) == NRM_OK) return plot_finish(f, path);
+    fprintf(stderr, "05_projection: a layer failed\n");
     plot_free(f);
-    return failed;
+    return -1;
 }
 
 static int write_table(const char *path, spot ring[RINGS][SPOKES])

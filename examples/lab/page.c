@@ -153,9 +153,6 @@ int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t
     memcpy(on.widths, page->widths, sizeof on.widths);
     memcpy(on.heights, page->heights, sizeof on.heights);
     f = lab_figure(r, on);
-    for (i = 0; i < panels; i++) {
-        plot_panel *p = lab_draw_panel(r, f, &panel[i]);
-        if (panel[i].share_y) plot_share_y(p);
-    }
+    for (i = 0; i < panels; i++) (void)lab_draw_panel(r, f, &panel[i]);
     return lab_save(r, f, page->what);
 }

@@ -56,8 +56,7 @@ typedef struct lab_panel {
     size_t arm, other;
     const char *series;
     double value;
-    int share_y; /* 1: its y range is that of the panel before it too, if lab_draw draws both */
-    int full;    /* 1: its y range is for full runs; a quick one has that of its numbers      */
+    int full; /* 1: its y range is for full runs; a quick one has that of its numbers      */
 } lab_panel;
 
 typedef struct lab_page {

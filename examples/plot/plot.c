@@ -120,7 +120,7 @@ struct plot_panel {
     const char *bar_label;
     ploti_axis x, y;
     ploti_item *items, **tail;
-    int index, colorbar, shares_y, spot; /* spot: where the legend ended up */
+    int index, colorbar, spot; /* spot: where the legend ended up */
     int bars, ridges, bar_decimals;
     double overlap;
     ploti_rect cell, box, legend_box; /* cell: the box before the aspect ratio shrinks it */
@@ -1035,29 +1035,12 @@ void plot_heading(plot_panel *p, const char *text)
     if (ploti_open(p)) p->axes.heading = ploti_string(p->fig, text);
 }
 
-static void ploti_set_range(plot_panel *p, ploti_axis *a, double lo, double hi)
+static void ploti_set_range(plot_panel *p, ploti_axis *a, const double range[2])
 {
-    if (!ploti_demand(p->fig, isfinite(lo) && isfinite(hi) && isfinite(hi - lo) && lo != hi,
-                      "plot: an axis range must be finite and not empty"))
-        return;
-    a->fixed = 1;
-    a->fixed_lo = lo;
-    a->fixed_hi = hi;
-}
-
-void plot_range_x(plot_panel *p, double lo, double hi)
-{
-    if (ploti_open(p)) ploti_set_range(p, &p->x, lo, hi);
-}
-
-void plot_range_y(plot_panel *p, double lo, double hi)
-{
-    if (ploti_open(p)) ploti_set_range(p, &p->y, lo, hi);
-}
-
-void plot_share_y(plot_panel *p)
-{
-    if (ploti_open(p)) p->shares_y = 1;
+    a->fixed = range[0] != range[1];
+    a->fixed_lo = range[0];
+    a->fixed_hi = range[1];
+    (void)ploti_demand(p->fig, isfinite(range[1] - range[0]), "plot: an axis range must be finite");
 }
 
 static void ploti_set_ticks(plot_panel *p, ploti_axis *a, const double *at,
@@ -1111,24 +1094,19 @@ plot_panel *plot_place_axes(plot_figure *f, plot_axes a)
     p->index = f->npanels++;
     p->tail = &p->items;
     p->bar_decimals = -1;
-    p->overlap = 2.2;
+    p->overlap = a.overlap > 0 ? ploti_clamp(a.overlap, 0.1, 100) : 2.2;
     p->x.scale = a.x_scale;
     p->y.scale = a.y_scale;
     p->x.label = ploti_string(f, a.x);
     p->y.label = ploti_string(f, a.y);
     plot_heading(p, a.heading);
-    if (a.x_range[0] != a.x_range[1]) plot_range_x(p, a.x_range[0], a.x_range[1]);
-    if (a.y_range[0] != a.y_range[1]) plot_range_y(p, a.y_range[0], a.y_range[1]);
+    ploti_set_range(p, &p->x, a.x_range);
+    ploti_set_range(p, &p->y, a.y_range);
     if (a.x_ticks) plot_ticks_x(p, a.x_ticks, a.x_names, a.x_count);
     if (a.y_ticks) plot_ticks_y(p, a.y_ticks, a.y_names, a.y_count);
     *f->tail = p;
     f->tail = &p->next;
     return p;
-}
-
-void plot_ridge_overlap(plot_panel *p, double rows)
-{
-    if (ploti_open(p)) p->overlap = ploti_clamp(rows == rows ? rows : 1, 0.1, 100);
 }
 
 void plot_bar_values(plot_panel *p, int decimals)
@@ -1496,11 +1474,11 @@ static void ploti_settle(plot_figure *f, ploti_axis *a, double pad)
 static void ploti_unite(plot_panel *first)
 {
     plot_panel *p;
-    for (p = first->next; p && p->shares_y; p = p->next) {
+    for (p = first->next; p && p->axes.share_y; p = p->next) {
         first->y.data_lo = fmin(first->y.data_lo, p->y.data_lo);
         first->y.data_hi = fmax(first->y.data_hi, p->y.data_hi);
     }
-    for (p = first->next; p && p->shares_y; p = p->next) {
+    for (p = first->next; p && p->axes.share_y; p = p->next) {
         p->y.data_lo = first->y.data_lo;
         p->y.data_hi = first->y.data_hi;
     }
@@ -1524,7 +1502,7 @@ static void ploti_ranges(plot_figure *f)
         for (it = p->items; it; it = it->next) ploti_see_item(p, it);
     }
     for (p = f->panels; p; p = p->next)
-        if (!p->shares_y) ploti_unite(p);
+        if (!p->axes.share_y) ploti_unite(p);
     for (p = f->panels; p; p = p->next) {
         ploti_settle(f, &p->x, ploti_find(p, PLOTI_SCATTER) ? 0.04 : 0.02);
         ploti_settle(f, &p->y, p->bars && p->bar_decimals >= 0 ? 0.13 : 0.05);

@@ -157,22 +157,21 @@ typedef struct plot_axes {
     int row, col, rows, cols; /* place in the grid, from 0; a span of 0 is 1 */
     const char *heading, *x, *y;
     int x_scale, y_scale;
-    double x_range[2], y_range[2]; /* {0, 0}: as the data want it */
+    double x_range[2], y_range[2]; /* {0, 0}: as the data want it; from high to low: turned round */
+    int share_y;                   /* 1: the y range is that of the panel before it too */
     const double *x_ticks, *y_ticks;
     const char *const *x_names, *const *y_names;
     int x_count, y_count; /* of the ticks */
     int legend, frame;
-    int grid;      /* PLOT_GRID_X ..., -1 for none; 0: as the marks want it */
-    int hide;      /* PLOT_GRID_X ...: no label and no tick labels */
-    double aspect; /* pixels of one y unit / pixels of one x unit */
+    int grid;       /* PLOT_GRID_X ..., -1 for none; 0: as the marks want it */
+    int hide;       /* PLOT_GRID_X ...: no label and no tick labels */
+    double aspect;  /* pixels of one y unit / pixels of one x unit */
+    double overlap; /* height of the highest ridge, in rows; 0: 2.2 */
 } plot_axes;
 plot_panel *plot_place_axes(plot_figure *f, plot_axes axes);
 #define plot_place(f, ...) plot_place_axes(f, (plot_axes){__VA_ARGS__}) /* f, .heading = "loss" */
 
 void plot_heading(plot_panel *p, const char *text);
-void plot_range_x(plot_panel *p, double lo, double hi); /* lo > hi turns the axis round */
-void plot_range_y(plot_panel *p, double lo, double hi);
-void plot_share_y(plot_panel *p); /* the same range as the panel added before it */
 void plot_ticks_x(plot_panel *p, const double *at, const char *const *labels, int n);
 void plot_ticks_y(plot_panel *p, const double *at, const char *const *labels, int n);
 
@@ -195,7 +194,6 @@ void plot_hist(plot_panel *p, const char *label, const double *edges, const doub
 /* One row of a ridge plot, below the rows before it. name: the row's label. */
 void plot_ridge(plot_panel *p, const char *name, const double *x, const double *density, size_t n,
                 plot_style s);
-void plot_ridge_overlap(plot_panel *p, double rows); /* height of the highest ridge, default 2.2 */
 /* One bar for each of n categories; several calls stand side by side. error may be NULL. */
 void plot_bars(plot_panel *p, const char *label, const double *value, const double *error, size_t n,
                plot_style s);

@@ -288,14 +288,14 @@ static void scene_page(plot_figure *f)
     int i, r, c;
     for (r = 0; r < 2; r++) {
         for (c = 0; c < 2; c++) {
-            p[r][c] = plot_place(f, .row = r, .col = c, .heading = "panel", .x = "x",
-                                 .hide = (r == 0 ? PLOT_GRID_X : 0) | (c == 1 ? PLOT_GRID_Y : 0));
+            p[r][c] =
+                plot_place(f, .row = r, .col = c, .heading = "panel", .x = "x", .share_y = r || c,
+                           .hide = (r == 0 ? PLOT_GRID_X : 0) | (c == 1 ? PLOT_GRID_Y : 0));
             for (i = 0; i < N; i++) {
                 x[i] = i;
                 y[i] = (r + 1) * bump(i, 0.3 + 0.4 * c, 0.3);
             }
             plot_line(p[r][c], "one", x, y, N, look(0));
-            if (r || c) plot_share_y(p[r][c]);
         }
     }
 }
@@ -675,7 +675,7 @@ static void test_first_error_stays(void)
     plot_figure *f = plot_new(.width = 300, .height = 200);
     plot_panel *p = plot_place(f, 0);
     double x[2] = {0, 1};
-    plot_range_x(p, 1, 1);
+    (void)plot_place(f, .x_range = {0, inf_value});
     CHECK(strstr(plot_error(f), "range") != NULL);
     (void)plot_place(f, .row = -1);
     plot_line(p, "a", x, x, 2, plot_solid(PLOT_BLUE));
@@ -698,7 +698,7 @@ static void test_every_misuse_is_named(void)
         plot_panel *p = plot_place(f, 0);
         if (i == 0) (void)plot_place(f, .row = -1);
         if (i == 1) (void)plot_place(f, .col = 3, .cols = 2147483647);
-        if (i == 4) plot_range_y(p, 0, inf_value);
+        if (i == 4) (void)plot_place(f, .y_range = {0, inf_value});
         if (i == 5) plot_ticks_x(p, x, NULL, 65);
         if (i == 6) plot_line(p, NULL, x, NULL, 2, plot_solid(PLOT_BLUE));
         if (i == 7) plot_heat(p, x, (size_t)-1, 2, 0, 1, 0, 1, 0, 0, 0);
@@ -720,7 +720,6 @@ static void test_null_is_harmless(void)
     plot_heading(NULL, "x");
     plot_line(NULL, "x", x, x, 1, plot_solid(PLOT_BLUE));
     plot_line(NULL, "x", NULL, NULL, 1, plot_solid(PLOT_BLUE));
-    plot_share_y(NULL);
     CHECK_INT(plot_save(NULL, "never.png"), -1);
     CHECK(plot_error(NULL)[0] != 0);
     CHECK_INT(plot_panels(NULL), 0);

@@ -630,7 +630,6 @@ static void draw_ridges(lab_report *r, plot_panel *p, const lab_panel *panel)
         if (d.n > 0)
             plot_ridge(p, at % 1000 == 0 ? lab_format(r, "%zu", at) : "", d.x, d.y, d.n, style);
     }
-    plot_ridge_overlap(p, 3);
 }
 
 /* The error of each arm of a network, tested in three ways. */
@@ -660,7 +659,7 @@ static void draw_tests(lab_report *r, plot_panel *p, const lab_panel *panel)
 #define ACCURACY(least, steps)                                                                     \
     .x = "steps", .y = "training accuracy", .x_range = {0, steps}, .y_range = {least, 1}
 #define RIDGES(kind, name, layer, ...)                                                             \
-    {.axes = {.heading = name ", layer " #layer, __VA_ARGS__},                                     \
+    {.axes = {.heading = name ", layer " #layer, .overlap = 3, __VA_ARGS__},                       \
      .draw = draw_ridges, .arm = ARM(RELU6, kind), .other = layer}
 #define THREE_RIDGES(layer, first, ...)                                                            \
     RIDGES(NONE, "no norm", layer, .col = first, .y = "steps", __VA_ARGS__),                       \

@@ -690,8 +690,8 @@ static void draw_ratios(lab_report *r, plot_panel *p, const lab_panel *panel)
 /* clang-format off */
 #define ALONG(place, kind, title, where)                                                           \
     .axes = {.col = place, .heading = title, .x = "step size s", .x_range = {0, 0.42},             \
-             .y = "|∇L(θ - s·g) - g|", .y_scale = PLOT_LOG10, .legend = where},                    \
-    .draw = draw_figure_11, .arm = kind, .share_y = place
+             .y = "|∇L(θ - s·g) - g|", .y_scale = PLOT_LOG10, .legend = where, .share_y = place},  \
+    .draw = draw_figure_11, .arm = kind
 
 static const lab_panel sensitivity[] = {
     {ALONG(0, NONE, "no norm, 13 layers, one run", PLOT_LEGEND_NONE)},

@@ -15,7 +15,7 @@ enum { STREAM_DRAWS = TRAINING_STREAM_DATA + 10 };
 static const double sizes[SIZES] = {1, 4, 16, 64, 256};
 static const double batches[BATCHES] = {8, 16, 32, 64, 128, 256, 512};
 
-/* ---- the arms -------------------------------------------------------------------------------- */
+/* ---- the networks ---------------------------------------------------------------------------- */
 
 enum { NONE, NORMED, ARMS };
 static const lab_arm arms[ARMS] = {{"none", "no norm", 12}, {"batch", "batch norm", 15}};
@@ -326,13 +326,13 @@ static void judge_formula(lab_report *r, const lab_claim *c)
 {
     double worst = 0, worst_mean = 0;
     size_t arm, k;
-    for (arm = NONE; arm < ARMS; arm++)
-        for (k = 0; k < SIZES; k++) {
-            const lab_numbers ratio = lab_all(r, arm, c->series, sizes[k]);
-            const stats_summary s = lab_describe(ratio);
-            worst = stats_larger(worst, stats_larger(s.max - 1, 1 - s.min));
-            worst_mean = stats_larger(worst_mean, fabs(s.mean - 1));
+    for (arm = NONE; arm < ARMS; arm++) {
+        const lab_curve ratio = lab_over_seeds(r, arm, c->series);
+        for (k = 0; k < ratio.n; k++) {
+            worst = stats_larger(worst, stats_larger(ratio.high[k] - 1, 1 - ratio.low[k]));
+            worst_mean = stats_larger(worst_mean, fabs(ratio.mean[k] - 1));
         }
+    }
     lab_verdict(r, c, stats_holds_partly(worst <= 0.03, worst_mean <= 0.03),
                 "at 2000 · 256/|B| draws chance itself makes up to 2 %",
                 "off by at most %.1f %% in any run, %.1f %% in a mean over seeds", 100 * worst,
@@ -534,15 +534,12 @@ static void draw_ratio(lab_report *r, plot_panel *p, const lab_panel *panel)
     plot_span_y(p, 0.97, 1.03, plot_solid(PLOT_LIGHT));
     for (arm = NONE; arm < ARMS; arm++)
         for (way = 0; way < 2; way++) {
-            const char *series = lab_format(r, "ratio_%s", ways[way]);
             const double aside = 0.06 * (2 * (double)(2 * arm + way) - 3); /* for the eye */
+            double x[SIZES];
+            for (k = 0; k < SIZES; k++) x[k] = sizes[k] * exp2(aside);
             for (s = 0; s < lab_seeds(r, arm); s++) {
-                double x[SIZES], y[SIZES];
-                for (k = 0; k < SIZES; k++) {
-                    x[k] = sizes[k] * exp2(aside);
-                    y[k] = lab_at(r, arm, s, series, sizes[k]);
-                }
-                plot_scatter(p, lab_format(r, "%s, %s", arms[arm].name, ways[way]), x, y, SIZES,
+                const lab_series one = lab_get(r, arm, s, lab_format(r, "ratio_%s", ways[way]));
+                plot_scatter(p, lab_format(r, "%s, %s", arms[arm].name, ways[way]), x, one.y, one.n,
                              plot_marked(look_of(arm).color, way ? PLOT_CROSS : PLOT_RING));
             }
         }

@@ -268,10 +268,16 @@ static const char *judgei_value(lab_report *r, const judgei_told *told, const ch
     const lab_numbers a = told->of[i < told->n ? i : 0];
     stats_summary s = lab_describe(a);
     double value;
+    size_t k;
     if (at[1] == '!') {
         *end += 1;
         return lab_format(r, "%zu", told->agree);
     }
+    if (*at == '#' && strncmp(*end, "..", 2) == 0)
+        for (k = (size_t)strtoul(*end + 2, end, 10) - 1; k > i && k < told->n; k--) {
+            s.min = stats_smaller(s.min, lab_describe(told->of[k]).min);
+            s.max = stats_larger(s.max, lab_describe(told->of[k]).max);
+        }
     if (*at == '#' && (**end == '-' || **end == '/')) {
         const int less = **end == '-';
         const double other = lab_average(told->of[strtoul(*end + 1, end, 10) - 1]);

@@ -28,7 +28,8 @@
    $1[2] has two decimals, $1[100 2] tells it in per cent. After # stand the mean, or the largest or
    the smallest of the seeds, a hundred times it or ten to its power, and a format: #1[%.1e],
    #1[max 100 %.1f], #1[10^%.2g]; #2-1[10^%.2g] is of the difference of two means, #2/1[%.1f] of
-   their ratio. #! is in how many of the parts that are tested the means are as the claim says.
+   their ratio, #1..8[max %.1f] the largest of eight. #! is in how many of the parts that are tested
+   the means are as the claim says.
 */
 #ifndef JUDGE_H
 #define JUDGE_H

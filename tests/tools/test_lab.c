@@ -360,7 +360,8 @@ static const lab_claim table[] = {
      .series = "loss", .times = 5, .decimals = -2},
     {"9i", "told", "", "", "", "", LAB_TRAINING, LAB_NEWS,
      LAB_PARTS({LAB_MORE, 1, 0, "loss", .to = 4}), .decimals = 1,
-     .say = "$1[2], $1[100 0], #1[max %.2f], #2[min 100 %.0f], #1-2[10^%.0f], #2, #1/2[%.2f]"},
+     .say = "$1[2], $1[100 0], #1[max %.2f], #2[min 100 %.0f], #1-2[10^%.0f], #2, #1/2[%.2f]",
+     .remark = "#1..2[min %.2f] to #1..2[max %.2f]"},
     {"9j", "nearly", "", "", "", "", LAB_TRAINING, LAB_NEWS, .test = LAB_MORE, .a = 0, .b = 1,
      .series = "loss", .tolerance = 5},
     {"9k", "from 2 to 3", "", "", "", "", LAB_TRAINING, LAB_NEWS, .test = LAB_MORE, .a = 1, .b = 0,
@@ -396,7 +397,9 @@ static int report_from_tables(lab_report *r)
          .series = "loss"},
         {.axes = {.col = 2, .x_names = names, .x_count = 2},
          .line = {{0, "loss", "bars", {PLOT_BLUE}, LAB_BARS}},
-         .value = 1}};
+         .value = 1},
+        {.axes = {.row = 1, .x_names = names, .x_count = 2},
+         .line = {{0, "loss", "errors", {PLOT_BLUE}, LAB_ERRORS, 1}}}};
     static const lab_page page = {"Tables", "tables", 600, 0.8, .widths = {1, 2}};
     lab_judge(r);
     lab_check_same_bits(r); /* of a full table it has nothing to say */
@@ -421,7 +424,8 @@ static void test_claims_and_panels_as_tables(void)
     CHECK(strstr(found, "9g,of parts,\"\",\"\",\"1.0, 4.0 ± 0.3, 40.0 ± 3.3\",reproduced,and 4.0"));
     CHECK(strstr(found, "reproduced,and 4.0 ± 0.3; 2 of 2,") != NULL);
     CHECK(strstr(found, "9h,5 times,\"\",\"\",1 ± 0.5 against 4 ± 0.3,partly reproduced,") != NULL);
-    CHECK(strstr(found, "\"4.00 ± 0.33, 400 ± 33, 4.33, 33, 2154, 1.0, 4.00\",reproduced"));
+    CHECK(strstr(found,
+                 "\"4.00 ± 0.33, 400 ± 33, 4.33, 33, 1000, 1.0, 4.00\",reproduced,0.33 to 4.33,"));
     CHECK(strstr(found, "9j,nearly,\"\",\"\",1 ± 1 against 4 ± 0,reproduced,") != NULL);
     CHECK(strstr(found, "9k,from 2 to 3,\"\",\"\",4 ± 0 against 1 ± 1,partly reproduced,") != NULL);
     CHECK(strstr(found, "9l,exact,\"\",\"\",1.7e+00 against nan,not reproduced,") != NULL);

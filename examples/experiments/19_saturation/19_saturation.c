@@ -527,20 +527,6 @@ static lab_numbers layers(const lab_report *r, size_t arm, const char *series)
     return lab_mean_over(r, arm, series, 0, DEPTH_MAX);
 }
 
-static void judge_standard(lab_report *r, const lab_claim *c)
-{
-    stats_finding part[2 * GAINS];
-    double low = 1, high = 0;
-    size_t i;
-    for (i = 0; i < 2 * GAINS; i++) {
-        const lab_numbers seen = layers(r, TANH(i < GAINS ? 1 : 6, i % GAINS, 1), c->series);
-        low = stats_smaller(low, lab_describe(seen).min);
-        high = stats_larger(high, lab_describe(seen).max);
-        part[i] = lab_within(seen, 0.0364, 0.015);
-    }
-    lab_verdict(r, c, stats_together(part, 2 * GAINS), "", "%.4f to %.4f in all runs", low, high);
-}
-
 /* The largest less the smallest test accuracy over the gains, six layers. */
 static double accuracy_range(const lab_report *r, size_t norm, size_t s)
 {
@@ -599,6 +585,9 @@ static void judge_linear(lab_report *r, const lab_claim *c)
 
 /* clang-format off */
 #define SIX(gain) TANH(6, gain, 0) /* layers, no norm; behind it with batch norm */
+#define STANDARD(depth, gain)                                                                      \
+    {LAB_WITHIN, TANH(depth, gain, 1), .series = "start/saturated", .to = DEPTH_MAX,               \
+     .limit = 0.0364, .tolerance = 0.015}
 #define LESS_SATURATED(gain)                                                                       \
     {LAB_MORE, SIX(gain), SIX(gain) + 1, "start/saturated", .to = DEPTH_MAX}
 #define BOTH_GAINS(test, none)                                                                     \
@@ -609,8 +598,10 @@ static const lab_claim claims[] = {
      "the gain", "a tutorial on batch norm in a tanh network; Karpathy's makemore, part 3",
      "\"zero mean and unit variance\"; for a normal distribution 0.0364 beyond 0.97",
      "up to the shape of a sum of many inputs: 0.0364 ± 0.015 at the start, mean over layers, each "
-     "gain, both depths", "trial runs (1 seed): 0.04 at all gains", .judge = judge_standard,
-     .series = "start/saturated"},
+     "gain, both depths", "trial runs (1 seed): 0.04 at all gains",
+     LAB_PARTS(STANDARD(1, 0), STANDARD(1, 1), STANDARD(1, GAIN_5), STANDARD(1, GAIN_20),
+               STANDARD(6, 0), STANDARD(6, 1), STANDARD(6, GAIN_5), STANDARD(6, GAIN_20)),
+     .say = "#1..8[min %.4f] to #1..8[max %.4f] in all runs"},
     {"19b", "Without a norm, tanh saturates if the weights are large",
      "a tutorial on batch norm in a tanh network; Karpathy's makemore, part 3", "no numbers",
      "six layers, at the start: a larger fraction saturated without batch norm, at gains 5/3, 5 "

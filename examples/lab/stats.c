@@ -137,29 +137,14 @@ int stats_kde(const double *x, size_t n, double bandwidth, const double *grid, s
     return 0;
 }
 
-/* The data are cut into blocks as long as the window. A window then is the end of one block and
-   the beginning of the next, and both parts are running sums that only ever add. */
 void stats_running_mean(const double *x, size_t n, size_t window, double *out)
 {
-    size_t block, i;
-    double sum = 0;
-    if (!n || !window) return;
-    if (window > n) window = n;
-    for (i = n; i-- > 0;) { /* out[i] = sum of x from i to the end of its block */
-        if ((i + 1) % window == 0) sum = 0;
-        sum += x[i];
-        out[i] = sum;
-    }
-    /* From the last block to the first, so that the sums of the one before are still there. */
-    for (block = (n - 1) / window + 1; block-- > 0;) {
-        size_t first = block * window;
-        size_t end = n - first < window ? n : first + window;
-        for (i = first, sum = 0; i < end; i++) {
-            size_t here = i - first + 1; /* values of this block in the window of i */
-            double before = block && here < window ? out[i + 1 - window] : 0;
-            sum += x[i];
-            out[i] = (before + sum) / (double)(block ? window : here);
-        }
+    size_t i, k;
+    for (i = 0; i < n; i++) {
+        const size_t first = i < window ? 0 : i + 1 - window;
+        double sum = 0;
+        for (k = first; k <= i; k++) sum += x[k];
+        out[i] = sum / (double)(i + 1 - first);
     }
 }
 

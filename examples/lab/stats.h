@@ -91,8 +91,7 @@ int stats_kde(const double *x, size_t n, double bandwidth, const double *grid, s
               double *density);
 
 /* out[i] = mean of the last `window` values x[i-window+1] ... x[i]; the first ones, which have
-   fewer before them, take all there are. window >= 1; `out[n]` must not be `x`. Sums never
-   subtract, so a single huge, infinite or nan value does no harm beyond its window. */
+   fewer before them, take all there are. window >= 1; `out[n]` must not be `x`. */
 void stats_running_mean(const double *x, size_t n, size_t window, double *out);
 
 /* ---- Student's t, and many tests at once ---- */

@@ -11,9 +11,9 @@
 #define BARRIER_LEAST 0.01 /* of the worse end's loss: less is called none */
 
 enum { HIDDEN = 2, WIDTH = 64, BATCH = 128, EPOCHS = 3, IMAGES = 5000 };
-enum { PART = 20, BEYOND = 4 };  /* of a line: points from a = -4/20 to 24/20 */
-enum { INSIDE = 21, SIDE = 21 }; /* points at 0 <= a <= 1; of a triangle's side */
-enum { OTHER_SEED = 1000 };      /* of the controls: added to the seed */
+enum { PART = 20, BEYOND = 4, POINTS = 29 }; /* of a line: points from a = -4/20 to 24/20 */
+enum { INSIDE = 21, SIDE = 21 };             /* points at 0 <= a <= 1; of a triangle's side */
+enum { OTHER_SEED = 1000 };                  /* of the controls: added to the seed */
 
 /* ---- arms, optimizers, pairs ----------------------------------------------------------------- */
 
@@ -110,6 +110,7 @@ typedef struct solutions {
     trainer t;                           /* to evaluate with                    */
     trainer_plan plan;
     solver how;
+    double mean_barrier; /* of the pairs of optimizers */
 } solutions;
 
 /* Loss and error at (1 - u - v) a + u b + v c, batch norm with the statistics of these images. */
@@ -178,20 +179,33 @@ static int make_solutions(solutions *s, lab_run *run)
     return failed;
 }
 
-/* Along the line of a pair, or from one end to the other. The error: at both and halfway. */
-static int walk(solutions *s, lab_run *run, const pair *p, int scaled)
+typedef struct line { /* loss and error at its points */
+    double loss[POINTS], error[POINTS];
+} line;
+
+static double place(size_t k) /* a of point k */
 {
-    const size_t ends[3] = {p->a, scaled ? SCALED : p->b, p->b};
-    const int beyond = scaled ? 0 : BEYOND;
-    double loss, error;
-    int k;
-    for (k = -beyond; k <= PART + beyond; k++) {
-        const double at = (double)k / PART;
-        if (evaluate(s, ends, at, 0, &loss, &error)) return -1;
-        lab_record_as(run, at, loss, "%s%s", scaled ? "scaled_" : "", p->loss);
-        if (!scaled && k % (PART / 2) == 0) lab_record_as(run, at, error, "error/%s", name_of(p));
-    }
+    return ((double)k - BEYOND) / PART;
+}
+
+static int walk(solutions *s, size_t a, size_t b, line *l)
+{
+    const size_t ends[3] = {a, b, b};
+    size_t k;
+    for (k = 0; k < POINTS; k++)
+        if (evaluate(s, ends, place(k), 0, &l->loss[k], &l->error[k])) return -1;
     return 0;
+}
+
+static double worse_end(const line *l)
+{
+    return stats_larger(l->loss[BEYOND], l->loss[BEYOND + PART]);
+}
+
+/* The largest loss at 0 <= a <= 1 less that of the worse end. */
+static double barrier(const line *l)
+{
+    return stats_describe(l->loss + BEYOND, INSIDE).max - worse_end(l);
 }
 
 /* out = b with the weights into each hidden unit scaled to the length that they have in a. */
@@ -229,23 +243,51 @@ static int fill(solutions *s, lab_run *run, const triple *of)
     return 0;
 }
 
+/* The line between the solutions of pair i. With batch norm, and between optimizers, also that to
+   the scaled end: its barrier, and how far scaling has moved the loss there. */
+static int run_pair(solutions *s, lab_run *run, size_t i)
+{
+    const size_t a = pairs[i].a, b = pairs[i].b;
+    line plain, scaled;
+    size_t k;
+    if (walk(s, a, b, &plain)) return -1;
+    for (k = 0; k < POINTS; k++) {
+        lab_record(run, pairs[i].loss, place(k), plain.loss[k]);
+        if (k == BEYOND || k == BEYOND + PART / 2 || k == BEYOND + PART)
+            lab_record_as(run, place(k), plain.error[k], "error/%s", name_of(&pairs[i]));
+    }
+    lab_record(run, "barrier", (double)i, barrier(&plain));
+    lab_record(run, "barrier_by_end", (double)i, barrier(&plain) / worse_end(&plain));
+    if (i >= OF_OPTIMIZERS) return 0;
+    s->mean_barrier += barrier(&plain) / OF_OPTIMIZERS;
+    if (run->arm == NONE) return 0;
+    same_lengths(s, s->at[SCALED], s->at[a], s->at[b]);
+    if (walk(s, a, SCALED, &scaled)) return -1;
+    lab_record(run, "scaled_barrier", (double)i, barrier(&scaled));
+    lab_record(run, "moved", (double)i,
+               fabs(plain.loss[BEYOND + PART] / scaled.loss[BEYOND + PART] - 1));
+    return 0;
+}
+
 static int run(lab_run *r)
 {
+    double start[SOLUTIONS];
     solutions s;
     size_t k;
     int failed = make_solutions(&s, r);
-    for (k = 0; k < SOLUTIONS && !failed; k++)
-        lab_record(r, "from_start", (double)k, training_distance(s.start, s.at[k], s.n));
+    for (k = 0; k < SOLUTIONS && !failed; k++) {
+        start[k] = training_distance(s.start, s.at[k], s.n);
+        lab_record(r, "from_start", (double)k, start[k]);
+    }
     for (k = 0; k < PAIRS && !failed; k++) {
-        const pair *p = &pairs[k];
-        lab_record(r, "apart", (double)k, training_distance(s.at[p->a], s.at[p->b], s.n));
-        failed = walk(&s, r, p, 0);
-        if (!failed && r->arm == BATCH_NORM && k < OF_OPTIMIZERS) {
-            same_lengths(&s, s.at[SCALED], s.at[p->a], s.at[p->b]);
-            failed = walk(&s, r, p, 1);
-        }
+        const size_t a = pairs[k].a, b = pairs[k].b;
+        const double apart = training_distance(s.at[a], s.at[b], s.n);
+        lab_record(r, "apart", (double)k, apart);
+        lab_record(r, "apart_by_start", (double)k, apart / ((start[a] + start[b]) * 0.5));
+        failed = run_pair(&s, r, k);
         lab_progress(r, 0.5 + 0.5 * (double)(k + 1) / PAIRS);
     }
+    lab_record(r, "mean_barrier", 0, s.mean_barrier);
     for (k = 0; k < TRIPLES && r->first && !failed; k++) failed = fill(&s, r, &triples[k]);
     free(s.start);
     trainer_close(&s.t);
@@ -253,25 +295,6 @@ static int run(lab_run *r)
 }
 
 /* ---- what came out --------------------------------------------------------------------------- */
-
-/* The largest loss at 0 <= a <= 1 less that of the worse end; `relative`: over that of this end. */
-static lab_numbers barriers(lab_report *r, size_t arm, const char *what, size_t k, int relative)
-{
-    const char *series = lab_format(r, "%s%s", what, pairs[k].loss);
-    const lab_numbers a = lab_all(r, arm, series, 0), b = lab_all(r, arm, series, 1);
-    lab_numbers most = lab_most_over(r, arm, series, 0, 1);
-    size_t s;
-    for (s = 0; s < most.n; s++) {
-        const double worse = stats_larger(a.of[s], b.of[s]);
-        most.of[s] = (most.of[s] - worse) / (relative ? worse : 1);
-    }
-    return most;
-}
-
-static lab_numbers barrier(lab_report *r, size_t arm, size_t k)
-{
-    return barriers(r, arm, "", k, 1);
-}
 
 /* Mean over 0 <= a <= 1 of the loss's standard deviation over seeds divided by its mean. */
 static lab_numbers unlikeness(lab_report *r, size_t arm, size_t k)
@@ -281,14 +304,6 @@ static lab_numbers unlikeness(lab_report *r, size_t arm, size_t k)
     size_t i;
     for (i = 0; i < INSIDE; i++) mean.of[0] += c.sd[i + BEYOND] / c.mean[i + BEYOND] / INSIDE;
     return mean;
-}
-
-/* |A-B| over the mean distance of A and B from the start. */
-static lab_numbers apart(lab_report *r, size_t arm, size_t k)
-{
-    const lab_numbers a = lab_all(r, arm, "from_start", (double)pairs[k].a);
-    const lab_numbers b = lab_all(r, arm, "from_start", (double)pairs[k].b);
-    return lab_calc(lab_all(r, arm, "apart", (double)k), '/', lab_times(lab_calc(a, '+', b), 0.5));
 }
 
 /* The losses of a seed and a pair at 0 <= a <= 1; or these, or the two ends alone, over the mean of
@@ -368,14 +383,13 @@ typedef struct six { /* of the six pairs: above the limit, how many, and their m
     double low, high;
 } six;
 
-static six six_pairs(lab_report *r, size_t arm,
-                     lab_numbers (*of)(lab_report *r, size_t arm, size_t pair), double limit)
+static six six_pairs(lab_report *r, size_t arm, const char *series, double limit)
 {
     stats_finding part[OF_OPTIMIZERS];
     six all = {.low = (double)INFINITY};
     size_t k;
     for (k = 0; k < OF_OPTIMIZERS; k++) {
-        const lab_numbers value = of(r, arm, k);
+        const lab_numbers value = lab_all(r, arm, series, (double)k);
         part[k] = lab_above(value, limit);
         all.held += stats_reproduced(part[k]) ? 1u : 0u;
         all.low = stats_smaller(all.low, lab_average(value));
@@ -387,11 +401,11 @@ static six six_pairs(lab_report *r, size_t arm,
 
 static void judge_barrier(lab_report *r, const lab_claim *c)
 {
-    const six all = six_pairs(r, c->a, barrier, BARRIER_LEAST);
+    const six all = six_pairs(r, c->a, "barrier_by_end", BARRIER_LEAST);
     lab_verdict(r, c, all.found, "SGD twice from two starts: the barrier that there can be",
                 "%lu of 6 pairs; mean barriers %.1f %% to %.1f %% of the worse end's loss; from "
                 "another start %.1f times it",
-                all.held, 100 * all.low, 100 * all.high, lab_average(barrier(r, c->a, 7)));
+                all.held, 100 * all.low, 100 * all.high, lab_mean(r, c->a, "barrier_by_end", 7));
 }
 
 static void judge_consistency(lab_report *r, const lab_claim *c)
@@ -415,27 +429,13 @@ static void judge_consistency(lab_report *r, const lab_claim *c)
 
 static void judge_places(lab_report *r, const lab_claim *c)
 {
-    const six without = six_pairs(r, NONE, apart, 0.5), with = six_pairs(r, BATCH_NORM, apart, 0.5);
+    const six without = six_pairs(r, NONE, "apart_by_start", 0.5);
+    const six with = six_pairs(r, BATCH_NORM, "apart_by_start", 0.5);
     const stats_finding part[2] = {without.found, with.found};
     lab_verdict(r, c, stats_together(part, 2), "",
                 "%lu and %lu of 6 pairs; |A-B| is %.2f to %.2f of the distance without, %.2f to "
                 "%.2f with",
                 without.held, with.held, without.low, without.high, with.low, with.high);
-}
-
-static void judge_control(lab_report *r, const lab_claim *c)
-{
-    const lab_numbers other = barriers(r, c->a, "", OF_OPTIMIZERS, 0);
-    lab_numbers all = lab_times(other, 0);
-    double most;
-    size_t k;
-    for (k = 0; k < OF_OPTIMIZERS; k++) all = lab_calc(all, '+', barriers(r, c->a, "", k, 0));
-    all = lab_times(all, 1.0 / OF_OPTIMIZERS);
-    most = stats_larger(lab_describe(all).max, lab_describe(other).max);
-    lab_verdict(r, c, lab_more(all, other, 1),
-                most <= 0 ? "no pair has a barrier, so there is nothing to compare" : "",
-                "%s between optimizers, %s with other batches", lab_pm(r, all, 4),
-                lab_pm(r, other, 4));
 }
 
 static void judge_shape(lab_report *r, const lab_claim *c)
@@ -454,6 +454,9 @@ static void judge_shape(lab_report *r, const lab_claim *c)
 #define ABSTRACT "Im, Tao & Branson 2016 (abstract)"
 #define NOTES "Im, Tao & Branson 2016 (abstract and notes by others)"
 #define NO_NUMBERS "no numbers at hand"
+#define CONTROL(arm)                                                                               \
+    LAB_PARTS({LAB_MORE, arm, arm, "mean_barrier", .other = "barrier", .other_at = 6}),            \
+        .decimals = 4, .say = "$1 between optimizers, $2 with other batches"
 #define KNOWN "none; the curves had been seen when the criterion was written"
 
 /* clang-format off */
@@ -478,10 +481,10 @@ static const lab_claim claims[] = {
     {"24e", "The barrier is that of the optimizers, not of chance, without norm",
      ABSTRACT ": \"characteristic of the optimizer\"", NO_NUMBERS,
      "mean barrier of the six pairs above that of SGD twice with other batches", "none",
-     LAB_TRAINING, LAB_SETTING, judge_control, .a = NONE},
+     LAB_TRAINING, LAB_SETTING, CONTROL(NONE)},
     {"24f", "... and with batch norm", ABSTRACT ": \"characteristic of the optimizer\"",
-     NO_NUMBERS, "the same with batch norm", "none", LAB_TRAINING, LAB_SETTING, judge_control,
-     .a = BATCH_NORM},
+     NO_NUMBERS, "the same with batch norm", "none", LAB_TRAINING, LAB_SETTING,
+     CONTROL(BATCH_NORM)},
     {"24g", "The shape of the curve tells which optimizers it lies between, without norm",
      NOTES, NO_NUMBERS,
      "a seed's curve, over the mean of its ends, is nearest to the other seeds' mean of its own "
@@ -492,21 +495,6 @@ static const lab_claim claims[] = {
      .a = BATCH_NORM}};
 /* clang-format on */
 
-/* Scaling must not move the end. */
-static void check_scaled(lab_report *r)
-{
-    double moved = 0;
-    size_t k;
-    for (k = 0; k < OF_OPTIMIZERS; k++) {
-        const char *scaled = lab_format(r, "scaled_%s", pairs[k].loss);
-        const lab_numbers ratio = lab_calc(lab_all(r, BATCH_NORM, pairs[k].loss, 1), '/',
-                                           lab_all(r, BATCH_NORM, scaled, 1));
-        moved = stats_larger(moved, lab_describe(lab_map(lab_plus(ratio, -1), fabs)).max);
-    }
-    lab_check(r, moved < 1e-3, "with batch norm, scaled weights compute the same",
-              "loss at the scaled end, largest relative difference %.1e (ε, rounding)", moved);
-}
-
 /* ---- pages ----------------------------------------------------------------------------------- */
 
 /* panel->arm 0: barriers, 1: distances by that from the start, 2: spreads by the mean. */
@@ -514,7 +502,6 @@ static void draw_bars(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     static const char *const short_names[PAIRS] = {"S-M", "S-R", "S-A",       "M-R",
                                                    "M-A", "R-A", "S-S batch", "S-S start"};
-    static lab_numbers (*const of[])(lab_report *, size_t, size_t) = {barrier, apart, unlikeness};
     const size_t what = panel->arm, n = what == 0 ? (size_t)OF_OPTIMIZERS + 1 : (size_t)PAIRS;
     double most = 0;
     size_t arm, k;
@@ -522,7 +509,8 @@ static void draw_bars(lab_report *r, plot_panel *p, const lab_panel *panel)
     for (arm = 0; arm < 2; arm++) {
         lab_numbers bar[PAIRS];
         for (k = 0; k < n; k++) {
-            bar[k] = lab_times(of[what](r, arm, k), what == 0 ? 100 : 1);
+            bar[k] = what == 2 ? unlikeness(r, arm, k) : lab_all(r, arm, panel->series, (double)k);
+            if (what == 0) bar[k] = lab_times(bar[k], 100);
             if (arm == BATCH_NORM) most = stats_larger(most, lab_average(bar[k]));
         }
         lab_draw_bars(p, what ? arms[arm].name : NULL, bar, n,
@@ -614,16 +602,16 @@ static void print_results(lab_report *r)
                lab_text(r, BATCH_NORM, "from_start", (double)k, 2));
     for (k = 0; k < OF_OPTIMIZERS; k++)
         printf("%s: barrier %.4f without, %.4f with, %.4f with weights of the same lengths\n",
-               name_of(&pairs[k]), lab_average(barriers(r, NONE, "", k, 0)),
-               lab_average(barriers(r, BATCH_NORM, "", k, 0)),
-               lab_average(barriers(r, BATCH_NORM, "scaled_", k, 0)));
+               name_of(&pairs[k]), lab_mean(r, NONE, "barrier", (double)k),
+               lab_mean(r, BATCH_NORM, "barrier", (double)k),
+               lab_mean(r, BATCH_NORM, "scaled_barrier", (double)k));
 }
 
 /* clang-format off */
-#define BARS(which, title, name, ...)                                                              \
+#define BARS(which, of, title, name, ...)                                                          \
     {.axes = {.heading = title, .y = name, .grid = PLOT_GRID_Y,                                    \
               .x = "S SGD, M momentum, R RMSprop, A Adam", __VA_ARGS__},                           \
-     .draw = draw_bars, .arm = which}
+     .draw = draw_bars, .arm = which, .series = of}
 #define SEEDS_AND_MEAN(arm, name, series, ...)                                                     \
     {arm, series, "", {__VA_ARGS__, .width = 0.4, .alpha = 0.6}, LAB_EACH_SEED},                   \
         {arm, series, name ", mean (thin: each seed)", {__VA_ARGS__}, LAB_MEAN}
@@ -652,6 +640,7 @@ static int report(lab_report *r)
          "most", "barriers", 1140, 0.78},
         {"Optimizers end in different places of one valley", "triangles", 1020, 0.78,
          "Loss on 5000 training images, on the plane through three solutions from one start", 1}};
+    const double moved = lab_worst(r, "moved");
     const int all = !lab_quick(r);
     const lab_panel curves[] = {
         CURVES(0, "SGD", "momentum", "momentum", "loss/sgd-momentum", LINEAR),
@@ -663,13 +652,14 @@ static int report(lab_report *r)
     static const lab_panel of_barriers[] = {
         CURVES(0, "SGD", "SGD, other start", "other start", "loss/sgd-start", .y_scale = PLOT_LOG10,
                .y_range = {0.04, 10}, .legend = PLOT_LEGEND_TOP_LEFT),
-        BARS(0, "Barrier (another start: see a)", "loss above the worse end, %", .col = 1,
-             .y_range = {-5, 34}),
-        BARS(1, "Distance of the two, by that from the start", "ratio", .row = 1),
-        BARS(2, "Spread over starts, by the mean", "sd / mean of loss", .row = 1, .col = 1)};
+        BARS(0, "barrier_by_end", "Barrier (another start: see a)", "loss above the worse end, %",
+             .col = 1, .y_range = {-5, 34}),
+        BARS(1, "apart_by_start", "Distance of the two, by that from the start", "ratio", .row = 1),
+        BARS(2, NULL, "Spread over starts, by the mean", "sd / mean of loss", .row = 1, .col = 1)};
     static const lab_panel triangles[] = {TRIANGLES(NONE, "no norm"),
                                           TRIANGLES(BATCH_NORM, "batch norm")};
-    check_scaled(r);
+    lab_check(r, moved < 1e-3, "with batch norm, scaled weights compute the same",
+              "loss at the scaled end, largest relative difference %.1e (ε, rounding)", moved);
     lab_judge(r);
     print_results(r);
     return lab_draw(r, &pages[0], curves, LAB_COUNT(curves)) ||
@@ -682,4 +672,4 @@ LAB_PROGRAM(
     "24_interpolation", "What lies between the solutions that different optimizers find?",
     "784-64-64-10 ReLU, three epochs of batch 128, from one start on the same batches; loss on "
     "5000 training images",
-    .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare)
+    .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare)

@@ -192,14 +192,6 @@ static const char *ploti_string(plot_figure *f, const char *s)
     return s && !f->failed ? (const char *)ploti_copy(f, s, strlen(s) + 1, 1) : NULL;
 }
 
-static const char **ploti_strings(plot_figure *f, const char *const *s, size_t n)
-{
-    size_t i;
-    const char **out = (const char **)ploti_alloc(f, n, sizeof *out);
-    for (i = 0; out && s && i < n; i++) out[i] = ploti_string(f, s[i]);
-    return f->failed ? NULL : out;
-}
-
 /* A copy in which nothing is markup: file names and commands are full of underscores. */
 static const char *ploti_literal(plot_figure *f, const char *s)
 {
@@ -1341,7 +1333,8 @@ void plot_images(plot_panel *p, const unsigned char *grey, size_t count, int w, 
     it->map = paper;
     it->y = (double *)ploti_alloc(p->fig, count * (size_t)w * (size_t)h, sizeof *it->y);
     for (i = 0; it->y && i < count * (size_t)w * (size_t)h; i++) it->y[i] = grey[i];
-    if (captions) it->texts = ploti_strings(p->fig, captions, count);
+    if (captions) it->texts = (const char **)ploti_alloc(p->fig, count, sizeof *it->texts);
+    for (i = 0; it->texts && i < count; i++) it->texts[i] = ploti_string(p->fig, captions[i]);
 }
 
 /* ---- ranges of the axes --------------------------------------------------------------------- */
@@ -1561,31 +1554,26 @@ static void ploti_auto_ticks(const ploti_axis *a, ploti_ticks *t, int most)
     double lo = ploti_untransform(a->scale, fmin(a->lo, a->hi));
     double hi = ploti_untransform(a->scale, fmax(a->lo, a->hi));
     t->n = ploti_nice_ticks(lo, hi, a->scale, most, t->at);
-    if (a->scale == PLOT_LINEAR) {
+    if (a->scale == PLOT_LINEAR)
         ploti_label_linear(t);
-    } else {
+    else
         ploti_label_log(t, a->scale);
-        if (a->scale == PLOT_LOG10) { /* 2 ... 9 only where a decade has room for them */
-            ploti_log_minors(t, lo, hi,
-                             fabs((a->to - a->from) / (a->hi - a->lo)) < 1.6 * a->tick_em);
-        }
-    }
+    if (a->scale == PLOT_LOG10) /* 2 ... 9 only where a decade has room for them */
+        ploti_log_minors(t, lo, hi, fabs((a->to - a->from) / (a->hi - a->lo)) < 1.6 * a->tick_em);
 }
 
 /* Do the labels along x keep a distance from each other? */
 static int ploti_apart(const ploti_axis *a, double em)
 {
-    double last = -PLOTI_HUGE, gap = (a->is_custom              ? 0.4
-                                      : a->scale == PLOT_LINEAR ? 1.1
-                                                                : 0.75) *
-                                     em;
+    const double gap = a->is_custom ? 0.4 : a->scale == PLOT_LINEAR ? 1.1 : 0.75;
+    double last = -PLOTI_HUGE;
     int i, down = a->to < a->from || a->hi < a->lo;
     for (i = 0; i < a->ticks.n; i++) {
         int k = down ? a->ticks.n - 1 - i : i;
         double w = font_width(a->ticks.text[k], em), x = ploti_pixel(a, a->ticks.at[k]);
         if (!isfinite(x) || !a->ticks.text[k][0]) continue;
         if (x - w / 2 < last) return 0;
-        last = x + w / 2 + gap;
+        last = x + w / 2 + gap * em;
     }
     return 1;
 }
@@ -1598,13 +1586,12 @@ static void ploti_make_ticks(plot_panel *p, ploti_axis *a, int along_x)
     a->tick_em = em;
     for (;; most--) {
         memset(&a->ticks, 0, sizeof a->ticks);
-        if (a->is_custom) {
+        if (a->is_custom)
             a->ticks = a->custom;
-        } else if (!along_x && p->ridges) {
+        else if (!along_x && p->ridges)
             ploti_ridge_ticks(p, &a->ticks, len / em);
-        } else {
+        else
             ploti_auto_ticks(a, &a->ticks, most);
-        }
         if (!along_x || ploti_apart(a, a->tick_em)) return;
         if (a->is_custom) {
             a->tick_em *= 0.95; /* names cannot be left out: write them smaller */
@@ -1713,14 +1700,12 @@ static void ploti_handle(plot_figure *f, const ploti_entry *e, double x, double 
         ploti_stroke(c, p, 5, 0.8 * w, e->style.dash);
         ploti_flush(c, e->style.color, 1);
     }
-    if (e->line) {
+    if (e->line)
         ploti_rule(c, x + w / 2, y, x1 - w / 2, y, w, e->style.dash, e->style.color,
                    fmax(alpha, 0.6));
-    }
-    if (e->style.marker && (e->points || e->line)) {
+    if (e->style.marker && (e->points || e->line))
         ploti_marker(c, (x + x1) / 2, y, ploti_marker_px(f, &e->style), e->style.marker,
                      1.2 * f->scale, e->style.color, fmax(alpha, 0.85));
-    }
 }
 
 typedef struct ploti_flow { /* a legend laid out in rows and columns */
@@ -2011,14 +1996,12 @@ static void ploti_page(plot_figure *f, int draw, ploti_rect *page)
     ploti_canvas *c = draw ? &f->cv : NULL;
     double m = 1.05 * ploti_em(f, PLOTI_EM_TICK), room = f->cv.w - 2 * m, y = m, h;
     double foot = ploti_em(f, PLOTI_EM_FOOTER);
-    if (f->page.title) {
+    if (f->page.title)
         y += ploti_wrap(f, c, m, y, room, f->page.title, ploti_em(f, PLOTI_EM_TITLE), PLOTI_BOLD,
                         1.25, PLOT_INK);
-    }
-    if (f->page.subtitle) {
+    if (f->page.subtitle)
         y += ploti_wrap(f, c, m, y, room, f->page.subtitle, ploti_em(f, PLOTI_EM_SUBTITLE),
                         PLOTI_REGULAR, 1.3, PLOTI_QUIET);
-    }
     if (f->page.title || f->page.subtitle) y += 0.55 * m;
     if (f->page.shared_legend && f->entries.n) {
         ploti_flow o = ploti_flow_wide(f, &f->entries, room);
@@ -2202,10 +2185,9 @@ static double ploti_ridge_top(const plot_panel *p) /* the highest density of all
     const ploti_item *it;
     double top = 0;
     size_t i;
-    for (it = p->items; it; it = it->next) {
+    for (it = p->items; it; it = it->next)
         for (i = 0; it->kind == PLOTI_RIDGE && i < it->n; i++)
             if (isfinite(it->y[i])) top = fmax(top, it->y[i]);
-    }
     return top > 0 ? top : 1;
 }
 
@@ -2468,10 +2450,9 @@ static void ploti_draw_images(plot_panel *p, const ploti_item *it)
         x0 = ploti_int(p->box.x0 + (double)(i % it->cols) * pw + out);
         y0 = ploti_int(p->box.y0 + (double)(i / it->cols) * ph + gap / 2);
         ploti_draw_image(f, it, i, x0, y0, w, h);
-        if (s) {
+        if (s)
             ploti_put(&f->cv, x0 + w / 2.0, y0 + h + 0.98 * em, s, ploti_fit(s, em, pw - 0.2 * em),
                       1, PLOTI_REGULAR, PLOT_INK);
-        }
     }
 }
 
@@ -2648,10 +2629,9 @@ static void ploti_draw_heading(plot_panel *p)
         ploti_put(&f->cv, x, y, letter, 1.12 * em, 0, PLOTI_BOLD * 1.15, PLOT_BLACK);
         x = fmax(x + 1.15 * em, p->box.x0);
     }
-    if (p->axes.heading) {
+    if (p->axes.heading)
         ploti_put(&f->cv, x, y, p->axes.heading, ploti_fit(p->axes.heading, em, right - x), 0,
                   (PLOTI_REGULAR + PLOTI_BOLD) / 2, PLOT_INK);
-    }
 }
 
 static void ploti_draw_colorbar(plot_panel *p)
@@ -2664,10 +2644,9 @@ static void ploti_draw_colorbar(plot_panel *p)
     int y, i;
     if (!p->colorbar || !heat) return;
     ploti_bar_axis(p, heat, &a);
-    for (y = (int)p->box.y0; y < (int)p->box.y1; y++) {
+    for (y = (int)p->box.y0; y < (int)p->box.y1; y++)
         ploti_block_fill(&f->cv, ploti_int(x), y, ploti_int(x + w), y + 1,
                          plot_map(heat->map, (p->box.y1 - y - 0.5) / high), 1);
-    }
     for (i = 0; i < a.ticks.n; i++) {
         double ty = ploti_pixel(&a, a.ticks.at[i]);
         ploti_straight(f, 1, ty, x + w, x + w + ploti_tick_len(f), 1.7, PLOT_INK);
@@ -2742,10 +2721,9 @@ static void ploti_draw_ends(plot_panel *p)
     ploti_spread(e, n, pitch, p->box.y0 + 0.3 * em, p->box.y1 - 0.2 * em);
     for (i = 0; i < n; i++) {
         double x = p->box.x1 + 0.55 * em;
-        if (fabs(e[i].y - e[i].wish) > 0.3 * em || e[i].x < p->box.x1 - 0.8 * em) {
+        if (fabs(e[i].y - e[i].wish) > 0.3 * em || e[i].x < p->box.x1 - 0.8 * em)
             ploti_rule(&f->cv, e[i].x + 0.1 * em, e[i].wish, x - 0.15 * em, e[i].y, 1.4 * f->scale,
                        PLOT_SOLID, e[i].color, 0.7);
-        }
         ploti_put(&f->cv, x, e[i].y + 0.35 * em, e[i].text, em, 0, PLOTI_REGULAR,
                   ploti_text_color(e[i].color));
     }

@@ -521,11 +521,11 @@ static void draw_net(lab_report *r, plot_panel *p, const lab_panel *panel, int n
     const plot_style style = plot_with_marker(lab_style(net == LAYER ? "layer" : "none"),
                                               net == LAYER ? PLOT_CIRCLE : PLOT_TRIANGLE);
     double at[SCALES], mid[SCALES], lo[SCALES], hi[SCALES];
-    int s;
+    size_t s;
     for (s = 0; s < SCALES; s++) {
-        const size_t arm = FIRST((int)panel->arm, net) + (size_t)s;
+        const size_t arm = FIRST((int)panel->arm, net) + s;
         const stats_summary v = lab_summary(r, arm, panel->series, panel->value);
-        at[s] = s + (net == LAYER ? 0.05 : -0.05);
+        at[s] = (double)s + (net == LAYER ? 0.05 : -0.05);
         mid[s] = panel->other ? pow(10, v.mean) : v.mean;
         lo[s] = panel->other ? pow(10, v.min) : v.min;
         hi[s] = panel->other ? pow(10, v.max) : v.max;
@@ -540,24 +540,21 @@ static void draw_against(lab_report *r, plot_panel *p, const lab_panel *panel)
     draw_net(r, p, panel, LAYER);
 }
 
-/* And thin lines: after the training. A gradient that has left the range of float
-   at the first state has no logarithm: it is drawn at the end of that range. */
+/* And thin lines: after the training. A gradient that has left the range of float at the first state
+   has no logarithm: it is drawn at the end of that range. */
 static void draw_ratio(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
-    int net, s;
-    size_t k;
+    size_t s, k;
+    int net;
     for (net = 0; net < NETS; net++) {
         plot_style style = plot_with_marker(lab_style(net == LAYER ? "layer" : "none"),
                                             net == LAYER ? PLOT_RING : PLOT_WEDGE);
         double mid[SCALES];
         for (s = 0; s < SCALES; s++) {
-            const size_t arm = FIRST(TANH_SLOW, net) + (size_t)s, n = lab_seeds(r, arm);
-            double sum = 0;
-            for (k = 0; k < n; k++) {
-                const double v = lab_at(r, arm, k, "probe_ratio", AFTER);
-                sum += isfinite(v) ? v : -45;
-            }
-            mid[s] = pow(10, sum / (double)n);
+            lab_numbers v = lab_all(r, FIRST(TANH_SLOW, net) + s, panel->series, AFTER);
+            for (k = 0; k < v.n; k++)
+                if (!isfinite(v.of[k])) v.of[k] = -45;
+            mid[s] = pow(10, lab_average(v));
         }
         style.width = 0.6;
         style.size = 0.7;

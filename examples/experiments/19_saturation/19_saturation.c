@@ -563,28 +563,16 @@ static double off_normal(const lab_report *r, size_t arm, size_t s)
     return most;
 }
 
-static void judge_linear(lab_report *r, const lab_claim *c)
+static double most_bent(const lab_report *r, size_t arm, size_t s)
 {
-    const lab_numbers left = lab_most_over(r, SIGMOID_BATCH, "start/bent", 1, 3);
-    const lab_numbers near = lab_most_over(r, SIGMOID_BATCH, "start/near", 1, 3);
-    double low = 1, l;
-    stats_finding part[2];
-    for (l = 1; l <= 3; l++)
-        low = stats_smaller(low, lab_summary(r, SIGMOID_BATCH, "start/near", l).min);
-    part[0] = lab_below(lab_each(r, SIGMOID_BATCH, off_normal), 0.05);
-    part[1] = lab_below(left, 0.025);
-    lab_verdict(
-        r, c, stats_together(part, 2),
-        lab_format(r, "without a norm a line leaves %.1f %%, %.2f %%, %.3f %% in layers 1, 2, 3",
-                   100 * lab_mean(r, SIGMOID_NONE, "start/bent", 1),
-                   100 * lab_mean(r, SIGMOID_NONE, "start/bent", 2),
-                   100 * lab_mean(r, SIGMOID_NONE, "start/bent", 3)),
-        "%.3f to %.3f in ±1; at most %.1f %% left by a line", low, lab_describe(near).max,
-        100 * lab_describe(left).max);
+    return lab_most_over(r, arm, "start/bent", 1, 3).of[s];
 }
 
 /* clang-format off */
 #define SIX(gain) TANH(6, gain, 0) /* layers, no norm; behind it with batch norm */
+#define THREE_LAYERS(of, what)                                                                     \
+    {.a = of, .series = what, .at = 1}, {.a = of, .series = what, .at = 2},                        \
+        {.a = of, .series = what, .at = 3}
 #define STANDARD(depth, gain)                                                                      \
     {LAB_WITHIN, TANH(depth, gain, 1), .series = "start/saturated", .to = DEPTH_MAX,               \
      .limit = 0.0364, .tolerance = 0.015}
@@ -650,7 +638,13 @@ static const lab_claim claims[] = {
      "Ioffe & Szegedy 2015, section 3; a tutorial with a custom batch norm",
      "no numbers; a normal distribution has 0.683 in ±1 and leaves 1.6 % to a straight line",
      "as 19a: at the start, in each layer 0.683 ± 0.05 in ±1, at most 2.5 % of the output's "
-     "variance not explained by a straight line", "none", .judge = judge_linear},
+     "variance not explained by a straight line", "none",
+     LAB_PARTS({LAB_BELOW, SIGMOID_BATCH, .each = off_normal, .limit = 0.05},
+               {LAB_BELOW, SIGMOID_BATCH, .each = most_bent, .limit = 0.025},
+               THREE_LAYERS(SIGMOID_BATCH, "start/near"), THREE_LAYERS(SIGMOID_NONE, "start/bent")),
+     .say = "#3..5[min %.3f] to #3..5[max %.3f] in ±1; at most #2[max 100 %.1f] % left by a line",
+     .remark = "without a norm a line leaves #6[100 %.1f] %, #7[100 %.2f] %, #8[100 %.3f] % in "
+     "layers 1, 2, 3"},
     {"19i", "... which makes the network equivalent to one of a single layer",
      "a tutorial with a custom batch norm", "no numbers",
      "γ = 1 and β = 0 held: test accuracy not above that of softmax regression", "none",

@@ -540,8 +540,8 @@ static void draw_against(lab_report *r, plot_panel *p, const lab_panel *panel)
     draw_net(r, p, panel, LAYER);
 }
 
-/* And thin lines: after the training. A gradient that has left the range of float at the first state
-   has no logarithm: it is drawn at the end of that range. */
+/* And thin lines: after the training. A gradient that has left the range of float at the first
+   state has no logarithm: it is drawn at the end of that range. */
 static void draw_ratio(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     size_t s, k;

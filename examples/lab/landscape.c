@@ -149,28 +149,6 @@ int landscape_first_batch(landscape_model *m)
 
 /* ---- looking around ---- */
 
-/* In four sums, so that they need not wait for each other. */
-static double landscapei_distance(const nrm_real *a, const nrm_real *b, size_t n)
-{
-    double sum[4] = {0, 0, 0, 0};
-    size_t i, k;
-    for (i = 0; i + 4 <= n; i += 4)
-        for (k = 0; k < 4; k++) {
-            const double d = (double)a[i + k] - (b ? (double)b[i + k] : 0);
-            sum[k] += d * d;
-        }
-    for (; i < n; i++) {
-        const double d = (double)a[i] - (b ? (double)b[i] : 0);
-        sum[0] += d * d;
-    }
-    return sqrt((sum[0] + sum[1]) + (sum[2] + sum[3]));
-}
-
-double landscape_length(const nrm_real *a, size_t n)
-{
-    return landscapei_distance(a, NULL, n);
-}
-
 int landscape_place_make(landscape_place *p, landscape_model *m, uint64_t seed)
 {
     memset(p, 0, sizeof *p);
@@ -195,7 +173,7 @@ int landscape_arrive(landscape_place *p)
     memcpy(p->params, p->m->params, p->m->n * sizeof *p->params);
     memcpy(p->grads, p->m->grads, p->m->n * sizeof *p->grads);
     memcpy(p->direction, p->m->grads, p->m->n * sizeof *p->grads);
-    p->length = landscape_length(p->grads, p->m->n);
+    p->length = sqrt(training_squares(p->grads, p->m->n));
     return rc;
 }
 
@@ -205,7 +183,7 @@ void landscape_turn(landscape_place *p)
     nrm_real stretch;
     size_t i;
     for (i = 0; i < n; i++) p->direction[i] = draw_normal(&p->rng);
-    stretch = (nrm_real)(p->length / landscape_length(p->direction, n));
+    stretch = (nrm_real)(p->length / sqrt(training_squares(p->direction, n)));
     for (i = 0; i < n; i++) p->direction[i] *= stretch;
 }
 
@@ -230,7 +208,7 @@ int landscape_look(landscape_place *p, double s, double *loss, double *change)
     for (i = 0; i < m->n; i++) m->params[i] = p->params[i] - (nrm_real)s * p->direction[i];
     rc = m->evaluate(m, &there);
     *loss = landscape_or_infinite((double)there);
-    *change = landscape_or_infinite(landscapei_distance(m->grads, p->grads, m->n));
+    *change = landscape_or_infinite(training_distance(m->grads, p->grads, m->n));
     memcpy(m->params, p->params, m->n * sizeof *m->params);
     return rc == NRM_NONFINITE ? NRM_OK : rc;
 }

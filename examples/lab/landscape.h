@@ -99,8 +99,7 @@ typedef struct landscape_view { /* over several looks: of loss, |∇L - g|, both
 void landscape_view_start(landscape_view *v);
 int landscape_view_add(landscape_view *v, landscape_place *p, double s);
 
-double landscape_range(const landscape_view *v);      /* highest - lowest */
-double landscape_length(const nrm_real *a, size_t n); /* |a| */
-double landscape_or_infinite(double v);               /* infinity if v is not finite */
+double landscape_range(const landscape_view *v); /* highest - lowest */
+double landscape_or_infinite(double v);          /* infinity if v is not finite */
 
 #endif /* LANDSCAPE_H */

@@ -165,9 +165,8 @@ static int begin(trainer *t)
         for (i = 0; i < SEEN; i++) c->seen[step][i] = (double)NAN;
     if (!t->looked_at) return 0;
     c->last = (nrm_real *)malloc(t->net->n_params * sizeof *c->last);
-    return !c->last || landscape_model_make(&c->m, t->net, 0)
-               ? -1
-               : landscape_place_make(&c->here, &c->m, t->run->seed);
+    if (!c->last || landscape_model_make(&c->m, t->net, 0)) return -1;
+    return landscape_place_make(&c->here, &c->m, t->run->seed);
 }
 
 /* One step of SGD, after a look or not. */

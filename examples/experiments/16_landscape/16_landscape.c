@@ -10,7 +10,6 @@
 
 /* ---- the arms -------------------------------------------------------------------------------- */
 
-enum { WEIGHT_NORM = 100 }; /* beside enum nrm_norm: it is no layer but another set of parameters */
 enum { NONE, BATCH, L1, L2, LINF, LAYER, RMS, WEIGHT, KINDS };
 
 /* Places in the table of arms: with 13 hidden layers, with 6, and two with 13 and rate 0.05. */
@@ -19,11 +18,11 @@ enum { M13 = 0, M6 = KINDS, SLOW = 2 * KINDS, ARMS = SLOW + 2 };
 /* clang-format off */
 static const struct {
     const char *id;
-    int norm, p;
+    int norm, p; /* weight norm is no layer, but another set of parameters */
 } kinds[KINDS] = {
     {"none", NRM_NO_NORM}, {"batch", NRM_BATCH_NORM}, {"l1", NRM_LP_BATCH_NORM, NRM_L1},
     {"l2", NRM_LP_BATCH_NORM, NRM_L2}, {"linf", NRM_LP_BATCH_NORM, NRM_LINF},
-    {"layer", NRM_LAYER_NORM}, {"rms", NRM_RMS_NORM}, {"weight", WEIGHT_NORM}};
+    {"layer", NRM_LAYER_NORM}, {"rms", NRM_RMS_NORM}, {"weight", NRM_NO_NORM}};
 
 #define EACH_NORM(m, s)                                                                            \
     {m "_none", "none", s - 1}, {m "_batch", "batch norm", s}, {m "_l1", "L1", s},                 \
@@ -103,13 +102,12 @@ static size_t test_images(const lab_run *r)
 static nrm_mlp_spec network(trainer *t)
 {
     const size_t arm = t->run->arm, hidden = arm >= M6 && arm < SLOW ? 6 : 13;
-    const int norm = kinds[kind_of(arm)].norm, none = norm == NRM_NO_NORM || norm == WEIGHT_NORM;
-    nrm_mlp_spec spec = training_plain(t->layer, hidden, t->run->quick ? 16 : 100, NRM_RELU,
-                                       none ? NRM_NO_NORM : norm);
+    const int norm = kinds[kind_of(arm)].norm;
+    nrm_mlp_spec spec = training_plain(t->layer, hidden, t->run->quick ? 16 : 100, NRM_RELU, norm);
     size_t l;
     for (l = 0; l < hidden; l++) {
         t->layer[l].p = kinds[kind_of(arm)].p;
-        t->layer[l].bias = none || norm == NRM_RMS_NORM;
+        t->layer[l].bias = norm == NRM_NO_NORM || norm == NRM_RMS_NORM;
     }
     spec.max_batch = test_images(t->run);
     spec.lr = (nrm_real)rate_of(arm);
@@ -125,15 +123,13 @@ static void release(training *k)
 static int begin(trainer *t)
 {
     training *k = (training *)t->plan->context;
-    const int weight_norm = kind_of(t->run->arm) == WEIGHT;
     int q, i;
     release(k); /* of the training before */
     k->run = t->run;
     for (q = 0; q < QUANTITIES; q++)
         for (i = 0; i <= STEPS; i++) k->seen[q][i] = UNSEEN;
-    return landscape_model_make(&k->m, t->net, weight_norm)
-               ? -1
-               : landscape_place_make(&k->p, &k->m, t->run->seed);
+    if (landscape_model_make(&k->m, t->net, kind_of(t->run->arm) == WEIGHT)) return -1;
+    return landscape_place_make(&k->p, &k->m, t->run->seed);
 }
 
 static void note(lab_run *run, const char *series, double x, double y)

@@ -307,7 +307,7 @@ static const lab_claim claims[] = {
      .remark = "without a norm: #4[%.2f] and #5[%.2f]"}};
 /* clang-format on */
 
-static void check(lab_report *r)
+static void check_looks(lab_report *r)
 {
     size_t a, s, touched = 0;
     for (a = NONE; a <= BATCH_UNIFORM; a++)
@@ -393,32 +393,26 @@ static const lab_panel activations[] = {
     {.axes = {.col = 2, .heading = "batch norm, over the epochs", UNITS}, .draw = draw_ridges,
      .arm = BATCH_UNIFORM}};
 
-static const lab_page pages[2] = {
+static const lab_page pages[] = {
     {"At a rate of 0.01 every norm helps, and the first γ matters more than which norm",
-     .height = 1280},
+     .height = 1280, LAB_PANELS(curves)},
     {"Batch norm keeps the inputs of a ReLU around 0", "activations", 800,
-     .settings = "The first hidden layer on 1000 test images, γ from U(0,1)", .seeds = 1}};
+     .settings = "The first hidden layer on 1000 test images, γ from U(0,1)", .seeds = 1,
+     LAB_PANELS(activations)}};
 /* clang-format on */
 
-/* The rows of the page's table. */
-static void print_results(lab_report *r)
+/* And the rows of the page's table. */
+static void after_claims(lab_report *r)
 {
     size_t a;
+    check_looks(r);
     for (a = 0; a < ARMS; a++)
         printf("| %s | %s | %s | %s | %s |\n", arms[a].name,
                lab_text(r, a, "epoch_loss", LAB_LAST, 3), lab_text(r, a, "test_loss", LAB_LAST, 3),
                lab_text(r, a, "accuracy", LAB_LAST, 2), steps_text(r, a));
 }
 
-static int report(lab_report *r)
-{
-    check(r);
-    lab_judge(r);
-    print_results(r);
-    return lab_draw(r, &pages[0], curves, LAB_COUNT(curves)) ||
-           lab_draw(r, &pages[1], activations, LAB_COUNT(activations));
-}
-
-LAB_PROGRAM("10_mnist_norms", "Batch, layer and noisy batch norm against none, on MNIST",
-            "784-64-128-10, ReLU, SGD with learning rate 0.01, batches of 512, 20 epochs",
-            .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare, .look = style_of)
+LAB_TABLES("10_mnist_norms", "Batch, layer and noisy batch norm against none, on MNIST",
+           "784-64-128-10, ReLU, SGD with learning rate 0.01, batches of 512, 20 epochs",
+           .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare, .look = style_of,
+           .after = after_claims)

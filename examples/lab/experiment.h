@@ -39,8 +39,24 @@
     }                                                                                              \
     static int prepare(const dataset *data, int quick)
 
-/* The program of the tables `arms` and `claims` and the functions run and report, and main:
-   LAB_PROGRAM("09_example", question, settings, .revision = 1, ...). */
+/* The program of the tables `arms`, `claims` and `pages` and of the function `run`, and main:
+   LAB_TABLES("09_example", question, settings, .revision = 1, ...); LAB_PROGRAM is one with a
+   function `report` in place of pages. */
+#define LAB_TABLES(folder, asks, with, ...)                                                        \
+    static const lab_program program = {.name = folder,                                            \
+                                        .version = NRM_VERSION,                                    \
+                                        .question = asks,                                          \
+                                        .settings = with,                                          \
+                                        .arm = arms,                                               \
+                                        .arms = LAB_COUNT(arms),                                   \
+                                        .run = run,                                                \
+                                        .claim = claims,                                           \
+                                        .claims = LAB_COUNT(claims),                               \
+                                        .page = pages,                                             \
+                                        .pages = LAB_COUNT(pages),                                 \
+                                        __VA_ARGS__};                                              \
+    LAB_MAIN(program)
+
 #define LAB_PROGRAM(folder, asks, with, ...)                                                       \
     static const lab_program program = {.name = folder,                                            \
                                         .version = NRM_VERSION,                                    \

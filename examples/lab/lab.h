@@ -29,11 +29,7 @@
            return 0;
        }
 
-       static int report(lab_report *r)
-       {
-           lab_judge(r);
-           return lab_draw(r, &page, panels, LAB_COUNT(panels));
-       }
+   and a table of claims (judge.h) and one of pages (page.h).
 */
 #ifndef LAB_H
 #define LAB_H
@@ -105,10 +101,14 @@ typedef struct lab_program {
     size_t arms;
     int (*prepare)(const dataset *data, int quick); /* or null: called once before the first run;
                              0, or the experiment fails. It is not called if no run is missing */
-    int (*run)(lab_run *run);          /* in a process of its own. 0, or the run failed; says why */
-    int (*report)(lab_report *report); /* draws and judges. 0, or it failed                      */
-    const struct lab_claim *claim;     /* for lab_judge (judge.h), or null                       */
+    int (*run)(lab_run *run);      /* in a process of its own. 0, or the run failed; says why */
+    int (*before)(lab_report *r);  /* or null: what claims and pages need first. 0, or it failed  */
+    const struct lab_claim *claim; /* for lab_judge (judge.h)                                    */
     size_t claims;
+    void (*after)(lab_report *r); /* or null: checks of what must hold whatever the data say     */
+    const struct lab_page *page;  /* page.h                                                      */
+    size_t pages;
+    int (*report)(lab_report *r); /* or null: in place of all from `before` on                   */
     plot_style (*look)(size_t arm); /* or null: of the arms' lines, for lab_draw (page.h)     */
     const char *command; /* printed under figures; null: make reproduce                      */
 } lab_program;

@@ -156,3 +156,16 @@ int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t
     for (i = 0; i < panels; i++) (void)lab_draw_panel(r, f, &panel[i]);
     return lab_save(r, f, page->what);
 }
+
+int lab_report_tables(lab_report *r)
+{
+    const lab_program *of = lab_program_of(r);
+    size_t i;
+    if (of->before && of->before(r)) return -1;
+    lab_judge(r);
+    if (of->after) of->after(r);
+    lab_check_same_bits(r);
+    for (i = 0; i < of->pages; i++)
+        if (lab_draw(r, &of->page[i], of->page[i].panel, of->page[i].panels)) return -1;
+    return 0;
+}

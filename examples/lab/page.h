@@ -9,8 +9,8 @@
             .line = {{NONE, "loss"}, {BATCH, "loss", .how = LAB_EACH_SEED}},
             .mark = {{LAB_HLINE, .y = 2.3, .text = "chance"}}},
            {.axes = {.col = 1, .heading = "ratio"}, .draw = draw_ratio}};
-       static const lab_page page = {.title = "Batch norm is faster", .height = 900};
-       return lab_draw(r, &page, panels, LAB_COUNT(panels));
+       static const lab_page pages[] = {
+           {"Batch norm is faster", .height = 900, LAB_PANELS(panels)}};
 */
 #ifndef PAGE_OF_PANELS_H
 #define PAGE_OF_PANELS_H
@@ -59,6 +59,8 @@ typedef struct lab_panel {
     int full; /* 1: its y range is for full runs; a quick one has that of its numbers      */
 } lab_panel;
 
+#define LAB_PANELS(table) .panel = table, .panels = LAB_COUNT(table)
+
 typedef struct lab_page {
     const char *title, *what; /* it becomes NAME.png, or NAME_what.png                   */
     int height;               /* pixels, of a page 1600 pixels wide                        */
@@ -67,6 +69,8 @@ typedef struct lab_page {
     size_t seeds;             /* how many of the seeds it shows, if settings; 0: all      */
     int shared_legend;
     double widths[PLOT_GRID_MAX], heights[PLOT_GRID_MAX]; /* as in plot_page */
+    const lab_panel *panel;
+    size_t panels;
 } lab_page;
 
 /* One panel, or one line of a panel that is there, for pages that need to do more. */
@@ -87,5 +91,9 @@ void lab_draw_bars(plot_panel *p, const char *label, const lab_numbers *y, size_
 
 /* Draws the page and saves it. Returns 0, or -1 after a line on stderr. */
 int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t panels);
+
+/* The report of a program that has none of its own: before, claims, after, pages; and of quick
+   runs whether those that were done twice are as without a look (trainer.h). 0, or it failed. */
+int lab_report_tables(lab_report *r);
 
 #endif /* PAGE_OF_PANELS_H */

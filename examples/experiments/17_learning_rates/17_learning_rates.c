@@ -552,16 +552,17 @@ static const lab_panel schedule_panels[] = {
     ALONG(down, 2, batch, "M13, plain", MS_NONE, MS_BATCH)
 static const lab_panel step_panels[] = {ALONG_ROW(0, 1), ALONG_ROW(1, 7)};
 
-static const lab_page pages[3] = {
+static const lab_page pages[] = {
     {"With batch norm larger learning rates work (600 steps of SGD; crosses: diverged)",
-     .height = 1200, .scale = 0.85, .seeds = 3,
+     .height = 1200, .scale = 0.85, .seeds = 3, LAB_PANELS(sweep_panels),
      .settings = "600 steps of plain SGD, batch 128, standardized pixels; 0.9: what counts as "
                  "working; crosses: diverged"},
     {"R27: only with batch norm does a large learning rate work", "schedule", 840, .seeds = 20,
+     LAB_PANELS(schedule_panels),
      .settings = "R27: 784-64, 27 residual blocks of 2 layers, 10; SGD with momentum 0.9, the "
                  "rate divided by 10 at 50 and 75 % of the steps"},
     {"R27, P20: without batch norm a smaller step raises the loss; M13: it does not", "step", 1200,
-     .scale = 0.85, .seeds = 5, .shared_legend = 1,
+     .scale = 0.85, .seeds = 5, .shared_legend = 1, LAB_PANELS(step_panels),
      .settings = "Loss of a mini-batch after a step of this size along its gradient, over that "
                  "before; shaded: read off the paper"}};
 /* clang-format on */
@@ -576,18 +577,9 @@ static void check_schedule(lab_report *r)
               right ? "at steps 2345 and 3518" : "elsewhere");
 }
 
-static int report(lab_report *r)
-{
-    lab_judge(r);
-    lab_check_same_bits(r);
-    check_schedule(r);
-    return lab_draw(r, &pages[0], sweep_panels, LAB_COUNT(sweep_panels)) ||
-           lab_draw(r, &pages[1], schedule_panels, LAB_COUNT(schedule_panels)) ||
-           lab_draw(r, &pages[2], step_panels, LAB_COUNT(step_panels));
-}
-
-LAB_PROGRAM("17_learning_rates",
-            "Does batch norm allow larger learning rates, and is that what it is good for?",
-            "Batch 128, standardized pixels, float. Sweep: plain SGD, 600 steps, 3 seeds. Schedule "
-            "and step: momentum 0.9, 5 seeds. R27: 784-64, 27 residual blocks of 2 layers, 10",
-            .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)
+LAB_TABLES("17_learning_rates",
+           "Does batch norm allow larger learning rates, and is that what it is good for?",
+           "Batch 128, standardized pixels, float. Sweep: plain SGD, 600 steps, 3 seeds. Schedule "
+           "and step: momentum 0.9, 5 seeds. R27: 784-64, 27 residual blocks of 2 layers, 10",
+           .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of,
+           .after = check_schedule)

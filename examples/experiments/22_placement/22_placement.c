@@ -457,39 +457,32 @@ static void draw_density(lab_report *r, plot_panel *p, const lab_panel *panel)
               .y_range = {0.003, 10}},                                                             \
      .draw = draw_density, .arm = act}
 
-static int report(lab_report *r)
-{
-    static const double at[ACTS + 1] = {1.5, 6.5, 11.5, 15.5};
-    static const char *const label[ACTS + 1] = {"ReLU", "sigmoid", "tanh", "ReLU, ImageNet"};
-    static const lab_panel accuracy[] = {
-        BARS(RELU, "ReLU", PLOT_LEGEND_TOP_RIGHT), BARS(SIGMOID, "sigmoid", PLOT_LEGEND_NONE),
-        BARS(TANH, "tanh", PLOT_LEGEND_NONE),
-        {.axes = {.row = 1, .cols = 6,
-                  .heading = "accuracy after minus before, paired: seeds, mean ± 1 sd",
-                  .y = "points", .x_range = {-1, 17}, .x_ticks = at, .x_names = label,
-                  .x_count = ACTS + 1, .legend = PLOT_LEGEND_ABOVE},
-         .under = {{LAB_HLINE, .text = "", .color = PLOT_GREY, .dash = PLOT_DOTTED}},
-         .draw = draw_gains}};
-    static const lab_panel moments[] = {
-        FED(RELU, "ReLU"), FED(SIGMOID, "sigmoid"), FED(TANH, "tanh"), DENSITY(RELU, "ReLU"),
-        DENSITY(SIGMOID, "sigmoid"), DENSITY(TANH, "tanh")};
-    const lab_page pages[2] = {
-        {"Before or after the activation matters little for ReLU, more for tanh and sigmoid", NULL,
-         1120, .seeds = lab_seeds(r, 0), .settings = "784-100x6-10, standardized pixels, Glorot "
-         "initialisation, batch 128, SGD, up to 5 epochs; five seeds, but 60 for ReLU at rate 0.1"},
-        {"Only after the activation does the next layer get mean 0 and variance 1", "moments", 1120,
-         .seeds = lab_seeds(r, 0), .settings = "784-100x6-10, standardized pixels, Glorot "
-         "initialisation, SGD with learning rate 0.1, batch 128, after 5 epochs; 1000 images in "
-         "train mode", .shared_legend = 1}};
-    lab_judge(r);
-    check_start(r);
-    lab_check_same_bits(r);
-    return lab_draw(r, &pages[0], accuracy, LAB_COUNT(accuracy)) ||
-           lab_draw(r, &pages[1], moments, LAB_COUNT(moments));
-}
+static const double at[ACTS + 1] = {1.5, 6.5, 11.5, 15.5};
+static const char *const label[ACTS + 1] = {"ReLU", "sigmoid", "tanh", "ReLU, ImageNet"};
+static const lab_panel accuracy[] = {
+    BARS(RELU, "ReLU", PLOT_LEGEND_TOP_RIGHT), BARS(SIGMOID, "sigmoid", PLOT_LEGEND_NONE),
+    BARS(TANH, "tanh", PLOT_LEGEND_NONE),
+    {.axes = {.row = 1, .cols = 6,
+              .heading = "accuracy after minus before, paired: seeds, mean ± 1 sd",
+              .y = "points", .x_range = {-1, 17}, .x_ticks = at, .x_names = label,
+              .x_count = ACTS + 1, .legend = PLOT_LEGEND_ABOVE},
+     .under = {{LAB_HLINE, .text = "", .color = PLOT_GREY, .dash = PLOT_DOTTED}},
+     .draw = draw_gains}};
+static const lab_panel moments[] = {
+    FED(RELU, "ReLU"), FED(SIGMOID, "sigmoid"), FED(TANH, "tanh"), DENSITY(RELU, "ReLU"),
+    DENSITY(SIGMOID, "sigmoid"), DENSITY(TANH, "tanh")};
+static const lab_page pages[] = {
+    {"Before or after the activation matters little for ReLU, more for tanh and sigmoid", NULL,
+     1120, .seeds = 60, LAB_PANELS(accuracy),
+     .settings = "784-100x6-10, standardized pixels, Glorot initialisation, batch 128, SGD, up to "
+                 "5 epochs; five seeds, but 60 for ReLU at rate 0.1"},
+    {"Only after the activation does the next layer get mean 0 and variance 1", "moments", 1120,
+     .seeds = 60, .shared_legend = 1, LAB_PANELS(moments),
+     .settings = "784-100x6-10, standardized pixels, Glorot initialisation, SGD with learning "
+                 "rate 0.1, batch 128, after 5 epochs; 1000 images in train mode"}};
 /* clang-format on */
 
-LAB_PROGRAM("22_placement", "Batch norm before or after the activation?",
-            "784-100x6-10, standardized pixels, Glorot initialisation, batch 128, SGD with "
-            "learning rate 0.1 or 0.5, up to 5 epochs, test accuracy with running statistics",
-            .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare)
+LAB_TABLES("22_placement", "Batch norm before or after the activation?",
+           "784-100x6-10, standardized pixels, Glorot initialisation, batch 128, SGD with "
+           "learning rate 0.1 or 0.5, up to 5 epochs, test accuracy with running statistics",
+           .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare, .after = check_start)

@@ -938,7 +938,7 @@ static const lab_panel length[] = { /* condition 100 lies between */
 
 /* The step of GDNP is one of gradient descent with step 1/L from the weights that are used, after
    which their length is set to the best: hence its bound. The largest distance in 100 steps. */
-static double check_gdnp(void)
+static void check_gdnp(lab_report *r)
 {
     double w[DIM], used[DIM], next[DIM], most = 0;
     size_t i, step;
@@ -953,34 +953,26 @@ static double check_gdnp(void)
         (void)toy_weights(used, &t, used, NULL);
         most = stats_larger(most, training_farthest(next, used, DIM) / sqrt(dot(next, next, DIM)));
     }
-    return most;
+    lab_check(r, most < 1e-12,
+              "GDNP is gradient descent with step 1/L and the best length each step",
+              "weights differ by at most %.1e of their length", most);
 }
 
-static int report(lab_report *r)
-{
-    const lab_page pages[2] = {
-        {"Batch norm takes 2 % of the gradient: the theorems hold, and say little here", NULL, 1040,
-         .settings = "784-100x6-10, ReLU, six epochs of SGD 0.1, batch 128, layer 3; all units of "
-                     "all seeds; in double",
-         .seeds = lab_seeds(r, NONE)},
-        {"Length apart from direction helps; batch norm with a constant rate does not", "length",
-         1160,
-         .settings = "a, b: least squares in 20 dimensions, a line for each seed; c, d: "
-                     "784-100x6-10, ReLU, SGD 0.1; means, lowest and highest",
-         .seeds = lab_seeds(r, BATCH)}};
-    const double same = check_gdnp();
-    lab_check(r, same < 1e-12,
-              "GDNP is gradient descent with step 1/L and the best length each step",
-              "weights differ by at most %.1e of their length", same);
-    lab_judge(r);
-    return lab_draw(r, &pages[0], theorems, LAB_COUNT(theorems)) ||
-           lab_draw(r, &pages[1], length, LAB_COUNT(length));
-}
+static const lab_page pages[] = {
+    {"Batch norm takes 2 % of the gradient: the theorems hold, and say little here", NULL, 1040,
+     .settings = "784-100x6-10, ReLU, six epochs of SGD 0.1, batch 128, layer 3; all units of "
+                 "all seeds; in double",
+     .seeds = 5, LAB_PANELS(theorems)},
+    {"Length apart from direction helps; batch norm with a constant rate does not", "length",
+     1160,
+     .settings = "a, b: least squares in 20 dimensions, a line for each seed; c, d: "
+                 "784-100x6-10, ReLU, SGD 0.1; means, lowest and highest",
+     .seeds = 5, LAB_PANELS(length)}};
 /* clang-format on */
 
-LAB_PROGRAM(
+LAB_TABLES(
     "23_theorems",
     "Do the theorems about batch norm hold in a trained network, and are their terms large?",
     "784-100x6-10, ReLU, pixels standardized, Glorot uniform, SGD 0.1, batch 128, six epochs, "
     "layer 3; least squares in 20 dimensions; double precision",
-    .revision = 6, .uses = LAB_USES_DATA, .prepare = prepare)
+    .revision = 6, .uses = LAB_USES_DATA, .prepare = prepare, .after = check_gdnp)

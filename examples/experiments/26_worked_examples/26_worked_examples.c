@@ -755,34 +755,23 @@ static const lab_panel shift_panels[] = {
      .mark = {{LAB_HLINE, .y = 0, .text = "", .color = PLOT_GREY, .dash = PLOT_DOTTED}}},
     GAME(0, 4), GAME(1, 4), GAME(2, 11)};
 
-static int report(lab_report *r)
-{
-    const lab_page chain_page = {
-        "At a large rate the inputs of the last neuron move away; behind batch norm they stay",
-        NULL, 1000, 0.84, "A chain of three neurons, one example (a, b) or four (c, d)",
-        .seeds = 1};
-    const lab_page product_page = {
-        "The gradient of a product does not know the second order of its step", "product", 620,
-        0.84, "A product of five weights", .seeds = 1};
-    const lab_page scaling_page = {
-        "Standardized, one outlier stands out; equalized, a digit's grey values are not uniform",
-        "scaling", 920, 0.84, "Ten people, the child as a ring; the first test image",
-        .seeds = 1, .heights = {1, 1.35}};
-    const lab_page shift_page = {
-        "The best line moves with the inputs; a large step is lost when they move", "shift", 1210,
-        0.84,
-        "a, b: a line fitted to y = x² + noise around -1 and around 1; c: the loss after a "
-        "unit's step on the old inputs and on moved ones; d to f: one game at rate 5",
-        .seeds = lab_seeds(r, CHASE), .heights = {1, 1.15}};
-    lab_judge(r);
-    return lab_draw(r, &chain_page, chain_panels, LAB_COUNT(chain_panels)) ||
-           lab_draw(r, &product_page, product_panels, LAB_COUNT(product_panels)) ||
-           lab_draw(r, &scaling_page, scaling_panels, LAB_COUNT(scaling_panels)) ||
-           lab_draw(r, &shift_page, shift_panels, LAB_COUNT(shift_panels));
-}
+static const lab_page pages[] = {
+    {"At a large rate the inputs of the last neuron move away; behind batch norm they stay",
+     NULL, 1000, 0.84, "A chain of three neurons, one example (a, b) or four (c, d)",
+     .seeds = 1, LAB_PANELS(chain_panels)},
+    {"The gradient of a product does not know the second order of its step", "product", 620,
+     0.84, "A product of five weights", .seeds = 1, LAB_PANELS(product_panels)},
+    {"Standardized, one outlier stands out; equalized, a digit's grey values are not uniform",
+     "scaling", 920, 0.84, "Ten people, the child as a ring; the first test image",
+     .seeds = 1, .heights = {1, 1.35}, LAB_PANELS(scaling_panels)},
+    {"The best line moves with the inputs; a large step is lost when they move", "shift", 1210,
+     0.84,
+     "a, b: a line fitted to y = x² + noise around -1 and around 1; c: the loss after a "
+     "unit's step on the old inputs and on moved ones; d to f: one game at rate 5",
+     .seeds = MANY, .heights = {1, 1.15}, LAB_PANELS(shift_panels)}};
 /* clang-format on */
 
-LAB_PROGRAM(
+LAB_TABLES(
     "26_worked_examples", "What do the small examples say by which batch norm is explained?",
     "Ten people; one digit; a chain of three neurons; a product of five weights; a line fitted to "
     "a parabola; a unit that chases its inputs",

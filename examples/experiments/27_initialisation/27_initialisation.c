@@ -537,11 +537,6 @@ static void draw_starts(lab_report *r, plot_panel *p, const lab_panel *panel)
     {.axes = {1, column, .heading = title, .x = "step", .y = "test accuracy", .y_range = {0, 1}},  \
      .line = {{ARM(BAD, NONE), series, "none"}, {ARM(BAD, BATCH), series, "batch norm"},           \
               {ARM(BAD, LAYER), series, "layer norm"}}}
-static const lab_page sensitivity_page = {
-    "A norm forgives a bad start: scales, a bad batch, a bad point", NULL, 1120,
-    .shared_legend = 1,
-    .settings = "784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 600 steps; a, c to e "
-                "with five seeds"};
 static const lab_panel sensitivity[] = {
     {.axes = {.cols = 2, .heading = "accuracy after 600 steps", .x_scale = PLOT_LOG10,
               .x = "scale of all weights at the start, 1: Glorot", .y = "test accuracy",
@@ -608,22 +603,21 @@ static void draw_descents(lab_report *r, plot_panel *p, const lab_panel *panel)
     {.axes = {1, norm, .x = "step of descent in the plane", .x_range = {0, WALK}, .y = name,       \
               .y_scale = PLOT_LOG10, .y_range = {0.1, 100}},                                       \
      .draw = draw_descents, .arm = norm}
-static const lab_page slices_page = {
-    "A plane through the weights, and three descents in it: the first seed", "slices", 1090,
-    .shared_legend = 1, .heights = {1.25, 1}, .seeds = 1,
-    .settings = "784-100x6-10, ReLU, Glorot, after 100 steps of SGD with rate 0.1, batch 128"};
 static const lab_panel slices[] = {
     PLANE(NONE, "none"), PLANE(BATCH, "batch norm"), PLANE(LAYER, "layer norm"),
     DESCENTS(NONE, "loss"), DESCENTS(BATCH, ""), DESCENTS(LAYER, "")};
-/* clang-format on */
 
-static int report(lab_report *r)
-{
-    check_all(r);
-    lab_judge(r);
-    return lab_draw(r, &sensitivity_page, sensitivity, LAB_COUNT(sensitivity)) ||
-           lab_draw(r, &slices_page, slices, LAB_COUNT(slices));
-}
+static const lab_page pages[] = {
+    {"A norm forgives a bad start: scales, a bad batch, a bad point", NULL, 1120,
+    .shared_legend = 1,
+    .settings = "784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 600 steps; a, c to e "
+                "with five seeds",
+     LAB_PANELS(sensitivity)},
+    {"A plane through the weights, and three descents in it: the first seed", "slices", 1090,
+    .shared_legend = 1, .heights = {1.25, 1}, .seeds = 1,
+    .settings = "784-100x6-10, ReLU, Glorot, after 100 steps of SGD with rate 0.1, batch 128",
+     LAB_PANELS(slices)}};
+/* clang-format on */
 
 /* clang-format off */
 #define NORM_ARMS(id, name, a, b, c, seeds)                                                        \
@@ -635,6 +629,6 @@ static const lab_arm arms[PARTS * NORMS] = {
     NORM_ARMS("slice", "slice", 5, 5, 6, 1)};
 /* clang-format on */
 
-LAB_PROGRAM("27_initialisation", "Does a norm forgive a bad start?",
-            "784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 600 steps", .revision = 1,
-            .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)
+LAB_TABLES("27_initialisation", "Does a norm forgive a bad start?",
+           "784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 600 steps", .revision = 1,
+           .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of, .after = check_all)

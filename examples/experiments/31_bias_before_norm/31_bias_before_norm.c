@@ -196,19 +196,13 @@ static const lab_panel panels[] = {
               {BESIDE(4e-7, "train mode, Adam", PLOT_ABOVE)},
               {BESIDE(1e-8, "train mode, SGD (dotted)", PLOT_BELOW)}}}};
 
-static int report(lab_report *r)
-{
-    static const lab_page page = {"A bias before batch norm: no gradient, and what becomes of it",
-                                  .height = 720};
-    lab_judge(r);
-    lab_check_same_bits(r);
-    return lab_draw(r, &page, panels, LAB_COUNT(panels));
-}
+static const lab_page pages[] = {{"A bias before batch norm: no gradient, and what becomes of it",
+                                  .height = 720, LAB_PANELS(panels)}};
 
-LAB_PROGRAM("31_bias_before_norm", "What becomes of a bias that batch norm takes away again?",
-            "784-" LAB_TEXT(WIDTH) "-" LAB_TEXT(
-                WIDTH) "-10, ReLU, batch norm after each linear "
-                       "layer with bias, standardized pixels, batches of " LAB_TEXT(
-                           BATCH) ", SGD with rate 0.1 "
-                                  "or Adam with 0.001, " LAB_TEXT(STEPS) " steps, in float",
-            .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)
+LAB_TABLES("31_bias_before_norm", "What becomes of a bias that batch norm takes away again?",
+           "784-" LAB_TEXT(WIDTH) "-" LAB_TEXT(
+               WIDTH) "-10, ReLU, batch norm after each linear "
+                      "layer with bias, standardized pixels, batches of " LAB_TEXT(
+                          BATCH) ", SGD with rate 0.1 "
+                                 "or Adam with 0.001, " LAB_TEXT(STEPS) " steps, in float",
+           .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)

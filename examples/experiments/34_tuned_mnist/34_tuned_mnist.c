@@ -338,10 +338,11 @@ static size_t best(const double value[RATES], const struct sweep *s)
     return found;
 }
 
-static void choose(lab_report *r)
+static int choose(lab_report *r)
 {
     double held_out_accuracy[RATES], speed[RATES];
     size_t k, n, i;
+    if (read_seconds()) return -1;
     for (k = 0; k < SWEEPS; k++)
         for (n = 0; n < (k == MAIN ? NETS : SIZE_ARMS); n++) {
             for (i = sweeps[k].first; i <= sweeps[k].last; i++) {
@@ -351,6 +352,7 @@ static void choose(lab_report *r)
             own[k][n] = best(held_out_accuracy, &sweeps[k]);
             if (k == MAIN) fastest[n] = best(speed, &sweeps[k]);
         }
+    return 0;
 }
 
 /* ---- claims ---------------------------------------------------------------------------------- */
@@ -635,14 +637,14 @@ static const lab_panel by_size[] = {
               .y_scale = PLOT_LOG10, DIRECT},
      .draw = draw_sizes, .arm = 1}};
 
-static const lab_page pages[3] = {
+static const lab_page pages[] = {
     {"Batch norm leads by 20.9 points at one small rate for all, by 1.8 at the best of each",
-     .height = 1310},
+     .height = 1310, LAB_PANELS(by_rate)},
     {"To a training loss of 0.5 in 12 ms with batch norm, in 76 without", "time", 720,
-     .settings = "Each network at its own best rate, batches of 512"},
+     .settings = "Each network at its own best rate, batches of 512", LAB_PANELS(by_time)},
     {"Batch norm is ahead from 16 examples on, and behind with 4", "batches", 720,
      .settings = "One epoch of 55,000 images, each network at the best of six rates for each "
-                 "size"}};
+                 "size", LAB_PANELS(by_size)}};
 /* clang-format on */
 
 /* The rows of the page's table. */
@@ -656,21 +658,11 @@ static void print_results(lab_report *r)
                seconds[n] * lab_average(steps(r, n)));
 }
 
-static int report(lab_report *r)
-{
-    if (read_seconds()) return -1;
-    choose(r);
-    lab_judge(r);
-    print_results(r);
-    return lab_draw(r, &pages[0], by_rate, LAB_COUNT(by_rate)) ||
-           lab_draw(r, &pages[1], by_time, LAB_COUNT(by_time)) ||
-           lab_draw(r, &pages[2], by_size, LAB_COUNT(by_size));
-}
-
 /* clang-format off */
 static const lab_program program = {
     "34_tuned_mnist", NRM_VERSION, "The norms on MNIST, each at its own best learning rate",
-    SETTINGS, 2, LAB_USES_DATA, arms, ARMS, prepare, run, report, claims, LAB_COUNT(claims)};
+    SETTINGS, 2, LAB_USES_DATA, arms, ARMS, prepare, run, choose, claims, LAB_COUNT(claims),
+    print_results, pages, LAB_COUNT(pages)};
 /* clang-format on */
 
 int main(int argc, char **argv)

@@ -9,18 +9,20 @@
 
    so 27 blocks have 56 layers of weights. There are no biases. The norm is batch norm, layer norm,
    both with learned gain and shift that start at 1 and 0, or none. Without one there are the
-   weights alone. All of it is made of the functions of normlayers.h; weights are drawn layer by
-   layer from streams of the seed, so that networks that differ in their norm start from the same.
+   weights alone. It is a nrm_mlp that has something of its own between the weights and the ReLU of a
+   layer (training_between): layer 0 makes h_0, layers 2k-1 and 2k make block k, and layer 2k adds
+   h_(k-1). Weights are drawn layer by layer from streams of the seed, so that networks that differ
+   in their norm start from the same.
 
    An example:
 
-       residual_spec spec = {784, 64, 27, 10, 128, NRM_BATCH_NORM, RESIDUAL_GLOROT, 11};
+       residual_spec spec = {784, 64, 27, 10, 128, NRM_BATCH_NORM, 0, 0.9, 11};
        residual_net net;
        if (residual_make(&net, &spec)) return 1;
        while (training_next(&order, &set)) {
            if (residual_gradient(&net, &loss, order.x, order.labels, order.count, 1) != NRM_OK)
                break;
-           residual_step(&net, 0.1, 0.9, 5e-4);
+           residual_step(&net, 0.1, 5e-4);
        }
        residual_free(&net);
 
@@ -32,52 +34,34 @@
 #include "normlayers.h"
 #include "training.h"
 
-enum residual_init {
-    RESIDUAL_GLOROT = 0, /* W ~ N(0, 2/(in + out)) */
-    RESIDUAL_HE = 1      /* W ~ N(0, 2/in)         */
-};
-
 typedef struct residual_spec {
     size_t inputs, width, blocks, classes;
-    size_t max_batch; /* the largest batch of one call                    */
-    int norm;         /* NRM_NO_NORM, NRM_BATCH_NORM or NRM_LAYER_NORM    */
-    int init;         /* RESIDUAL_GLOROT or RESIDUAL_HE                   */
+    size_t max_batch; /* the largest batch of one call                        */
+    int norm;         /* NRM_NO_NORM, NRM_BATCH_NORM or NRM_LAYER_NORM        */
+    int he;           /* 1: W ~ N(0, 2/in); 0: Glorot, W ~ N(0, 2/(in + out)) */
+    nrm_real keep;    /* of SGD: what is kept of the last step                */
     uint64_t seed;
 } residual_spec;
 
-typedef struct residual_layer { /* weights, then the norm; layer 2k-1 and 2k make block k */
-    size_t in, out;
-    nrm_real *W, *gamma, *beta;    /* [in][out], [out]; NULL without a norm   */
-    nrm_real *dW, *dgamma, *dbeta; /* their gradients                         */
-    nrm_real *z, *y; /* [max_batch][out] after the weights; after norm and, in the first layer of
-                        a block, ReLU */
-    nrm_acc *mean, *rstd;
-    nrm_running running;
-} residual_layer;
-
 typedef struct residual_net {
-    residual_spec spec;
-    size_t layers;         /* 2·blocks + 2 */
-    residual_layer *layer; /* [layers] */
-    nrm_real **h;          /* [blocks + 1] the h_k, [max_batch][width] each; h[0] is layer[0].y */
-    size_t n_params;
-    nrm_real *params, *grads, *velocity; /* [n_params] layer by layer: W, gamma, beta */
-    nrm_real *prob;                      /* [max_batch][classes] */
-    nrm_real *work[2];                   /* [max_batch][width] gradients on their way back */
-    void *block;                         /* all memory, a list */
+    nrm_mlp *mlp;    /* 2·blocks + 2 layers, with all parameters, outputs and gradients */
+    nrm_real *past;  /* [max_batch][width] on the way back: what passes a block by      */
+    int mode, track; /* of the present call                                             */
+    void *block;
 } residual_net;
 
 /* Allocates and draws the weights. Returns 0, or -1 after a line on stderr. */
 int residual_make(residual_net *net, const residual_spec *spec);
 void residual_free(residual_net *net);
 
-/* Loss and net->grads in train mode. With `track` running statistics move on; without, nothing but
+/* Loss and mlp->grads in train mode. With `track` running statistics move on; without, nothing but
    activations and gradients changes: the tool for probes. loss may be NULL. */
 int residual_gradient(residual_net *net, nrm_acc *loss, const nrm_real *x, const int *labels,
                       size_t N, int track);
 
-/* v <- keep·v + (g + decay·w), w <- w - rate·v, for all parameters alike. */
-void residual_step(residual_net *net, nrm_real rate, nrm_real keep, nrm_real decay);
+/* v <- keep·v + (g + decay·w), w <- w - rate·v, for all parameters alike; leaves g + decay·w in the
+   gradients. */
+int residual_step(residual_net *net, nrm_real rate, nrm_real decay);
 
 /* Mean loss and accuracy of any number of examples with running statistics; either may be NULL. */
 int residual_eval(residual_net *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
@@ -99,9 +83,8 @@ enum { DEEP_BATCH = 128, DEEP_CLASSES = 10, DEEP_RESIDUAL_WIDTH = 64, DEEP_PLAIN
 
 typedef struct deep_net { /* for 28·28 inputs, 10 classes and batches of up to 128 */
     deep_spec spec;
-    residual_net residual; /* one of these two */
-    nrm_mlp *plain;
-    void *block;              /* of plain */
+    residual_net residual;    /* of a plain one the network alone */
+    nrm_mlp *mlp;             /* that of both kinds */
     nrm_real *params, *grads; /* [n_params] */
     size_t n_params, layers;  /* layers of weights */
 } deep_net;

@@ -266,17 +266,18 @@ nrm_mlp_spec training_notebook(nrm_mlp_layer *layer, int norm)
 int training_forward(nrm_mlp *net, const nrm_real *x, size_t N, const training_between *with)
 {
     size_t l;
-    int rc = NRM_OK;
+    int rc = NRM_OK, worst = NRM_OK;
     for (l = 0; l < net->spec.layers && rc >= 0; l++) {
         const nrm_mlp_state *s = &net->state[l];
         const size_t width = s->shape.width;
         rc = nrm_linear_forward(s->linear_out, x, s->W, s->b, N, s->in, width);
         if (l + 1 < net->spec.layers && rc >= 0) rc = with->forward(with->context, net, l, N);
+        if (rc > 0) worst = rc;
         if (l + 1 < net->spec.layers && rc >= 0)
             rc = nrm_activation_forward(s->act_out, s->norm_out, s->shape.activation, N * width);
         x = s->out;
     }
-    return rc;
+    return rc < 0 ? rc : worst;
 }
 
 int training_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int *labels, size_t N,
@@ -284,9 +285,10 @@ int training_gradient(nrm_mlp *net, nrm_acc *loss, const nrm_real *x, const int 
 {
     size_t l = net->spec.layers;
     const size_t classes = net->state[l - 1].shape.width;
-    int rc = training_forward(net, x, N, with);
+    const int worst = training_forward(net, x, N, with);
+    int rc = worst;
     if (rc >= 0) rc = nrm_cross_entropy_forward(loss, net->prob, net->logits, labels, N, classes);
-    if (rc != NRM_OK) return rc;
+    if (rc != NRM_OK || worst != NRM_OK) return rc != NRM_OK ? rc : worst;
     memset(net->grads, 0, net->n_params * sizeof *net->grads);
     rc = nrm_cross_entropy_backward(net->work[l % 2], net->prob, labels, N, classes);
     while (l > 0 && rc >= 0) {

@@ -221,8 +221,8 @@ static void test_reestimate(void)
 
 /* ---- the residual network -------------------------------------------------------------------- */
 
-static const residual_spec residual = {IN, WIDTH, 2, CLASSES, ROWS, NRM_BATCH_NORM, RESIDUAL_GLOROT,
-                                       11};
+static const residual_spec residual = {IN, WIDTH,         2, CLASSES, ROWS, NRM_BATCH_NORM,
+                                       0,  (nrm_real)0.9, 11};
 
 static void test_residual_probe_leaves_no_trace(void)
 {
@@ -232,15 +232,16 @@ static void test_residual_probe_leaves_no_trace(void)
     int labels[ROWS];
     draw(x, labels);
     if (!CHECK(residual_make(&net, &residual) == 0)) return;
-    CHECK_INT(net.layers, 6);
-    weight = net.params[0];
+    CHECK_INT(net.mlp->spec.layers, 6);
+    weight = net.mlp->params[0];
     OK(residual_gradient(&net, &loss, x, labels, ROWS, 0));
     OK(residual_gradient(&net, &again, x, labels, ROWS, 0));
     CHECK_NEAR(loss, again, 0);
-    mean = net.layer[0].running.mean[0];
-    CHECK(!(mean < 0) && !(mean > 0) && !(net.params[0] < weight) && !(net.params[0] > weight));
+    mean = net.mlp->state[0].running.mean[0];
+    CHECK(!(mean < 0) && !(mean > 0) && !(net.mlp->params[0] < weight) &&
+          !(net.mlp->params[0] > weight));
     OK(residual_gradient(&net, &loss, x, labels, ROWS, 1));
-    CHECK(net.layer[0].running.mean[0] != mean);
+    CHECK(net.mlp->state[0].running.mean[0] != mean);
     CHECK_INT(residual_gradient(&net, &loss, x, labels, ROWS + 1, 0), NRM_ESIZE);
     residual_free(&net);
 }
@@ -258,16 +259,16 @@ static void test_residual_gradient(void)
         residual_net net;
         spec.norm = norms[k];
         if (!CHECK(residual_make(&net, &spec) == 0)) return;
-        for (i = 0; i < net.n_params; i++) {
-            const double h = 1e-6, kept = net.params[i];
+        for (i = 0; i < net.mlp->n_params; i++) {
+            const double h = 1e-6, kept = net.mlp->params[i];
             nrm_acc up, down;
-            net.params[i] = kept + h;
+            net.mlp->params[i] = kept + h;
             OK(residual_gradient(&net, &up, x, labels, ROWS, 0));
-            net.params[i] = kept - h;
+            net.mlp->params[i] = kept - h;
             OK(residual_gradient(&net, &down, x, labels, ROWS, 0));
-            net.params[i] = kept;
+            net.mlp->params[i] = kept;
             OK(residual_gradient(&net, NULL, x, labels, ROWS, 0));
-            CHECK_NEAR(net.grads[i], (up - down) / (2 * h), 1e-7);
+            CHECK_NEAR(net.mlp->grads[i], (up - down) / (2 * h), 1e-7);
         }
         residual_free(&net);
     }
@@ -281,14 +282,14 @@ static void test_residual_step(void)
     double w, v = 0;
     int step;
     if (!CHECK(residual_make(&net, &residual) == 0)) return;
-    w = (double)net.params[0];
+    w = (double)net.mlp->params[0];
     for (step = 0; step < 2; step++) {
-        net.grads[0] = (nrm_real)(0.5 + step);
-        residual_step(&net, (nrm_real)0.1, (nrm_real)0.9, (nrm_real)5e-4);
+        net.mlp->grads[0] = (nrm_real)(0.5 + step);
+        OK(residual_step(&net, (nrm_real)0.1, (nrm_real)5e-4));
         v = 0.9 * v + (0.5 + step + 5e-4 * w);
         w -= 0.1 * v;
     }
-    CHECK_NEAR(net.params[0], w, 1e-6);
+    CHECK_NEAR(net.mlp->params[0], w, 1e-6);
     residual_free(&net);
 }
 

@@ -18,15 +18,10 @@ enum { RELU6, SIGMOID6, RELU13, NETS };
 enum { NONE, NORMED, NOISY, ONLY_NOISE, KINDS };
 enum { ARMS = NETS * KINDS };
 
-typedef struct network {
-    const char *name;
+static const struct {
     size_t hidden;
     int activation;
-} network;
-
-static const network networks[NETS] = {{"6 x 100 ReLU", 6, NRM_RELU},
-                                       {"6 x 100 sigmoid", 6, NRM_SIGMOID},
-                                       {"13 x 100 ReLU", 13, NRM_RELU}};
+} networks[NETS] = {{6, NRM_RELU}, {6, NRM_SIGMOID}, {13, NRM_RELU}};
 
 /* clang-format off */
 #define OF_NETWORK(id, s, more)                                                                    \

@@ -735,13 +735,14 @@ void lab_check(lab_report *r, int ok, const char *what, const char *found, ...)
 
 /* ---- drawing ---- */
 
-const char *lab_subtitle(lab_report *r, const char *settings, size_t seeds)
+const char *lab_subtitle(lab_report *r, const char *settings, size_t seeds, int no_data)
 {
     const char *data = labi_note(r, "data"), *space = strrchr(data, ' ');
     const char *named = "", *of;
     if (space && !labi_synthetic(r)) named = lab_format(r, "%.*s. ", (int)(space - data), data);
     if (labi_synthetic(r)) named = "NOT MNIST but synthetic digits: verdicts do not count. ";
     if (labi_foreign(r)) named = "NOT MNIST but files of its format: verdicts do not count. ";
+    if (no_data) named = "";
     if (seeds > r->table.seeds) seeds = r->table.seeds; /* of a quick run */
     of = seeds == 1 ? lab_format(r, "Seed %s", labi_seed(r, 0))
                     : lab_format(r, "Seeds %s to %s", labi_seed(r, 0), labi_seed(r, seeds - 1));
@@ -753,7 +754,8 @@ plot_figure *lab_figure(lab_report *r, plot_page page)
 {
     page.width = 1600;
     page.letters = 1;
-    if (!page.subtitle) page.subtitle = lab_subtitle(r, labi_note(r, "settings"), lab_all_seeds(r));
+    if (!page.subtitle)
+        page.subtitle = lab_subtitle(r, labi_note(r, "settings"), lab_all_seeds(r), 0);
     page.footer = r->program->command;
     if (!page.footer)
         page.footer =

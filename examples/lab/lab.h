@@ -228,9 +228,9 @@ void lab_check(lab_report *r, int ok, const char *what, const char *found, ...);
    and, unless it has one, a subtitle (data, settings, seeds, notices). */
 plot_figure *lab_figure(lab_report *r, plot_page page);
 
-/* The subtitle of a page that does not show all: with settings of its own, and with the first
-   `seeds` of the seeds only. */
-const char *lab_subtitle(lab_report *r, const char *settings, size_t seeds);
+/* The subtitle of a page that does not show all: with settings of its own, with the first `seeds`
+   of the seeds only, `no_data`: without the name of the data set. */
+const char *lab_subtitle(lab_report *r, const char *settings, size_t seeds, int no_data);
 
 enum { LAB_PANELS_MAX = 6 }; /* of a page: what a reader takes in at once */
 

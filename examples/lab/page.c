@@ -18,7 +18,7 @@ lab_curve lab_geometric(lab_report *r, size_t arm, const char *series, int logs)
     return c;
 }
 
-void lab_draw_line(lab_report *r, plot_panel *p, const lab_line *line)
+static void pagei_line(lab_report *r, plot_panel *p, const lab_line *line)
 {
     const lab_program *program = lab_program_of(r);
     const char *label = line->label ? line->label : program->arm[line->arm].name;
@@ -116,7 +116,7 @@ static void pagei_bars(lab_report *r, plot_panel *p, const lab_panel *panel, con
     lab_draw_bars(p, line->label, error, i, line->style);
 }
 
-plot_panel *lab_draw_panel(lab_report *r, plot_figure *f, const lab_panel *panel)
+static void pagei_panel(lab_report *r, plot_figure *f, const lab_panel *panel)
 {
     plot_axes axes = panel->axes;
     plot_panel *p;
@@ -131,13 +131,12 @@ plot_panel *lab_draw_panel(lab_report *r, plot_figure *f, const lab_panel *panel
             pagei_bars(r, p, panel, &line);
             continue;
         }
-        do lab_draw_line(r, p, &line);
+        do pagei_line(r, p, &line);
         while (line.arm++ < line.to);
     }
     if (panel->draw) panel->draw(r, p, panel);
     for (i = 0; i < LAB_COUNT(panel->mark) && panel->mark[i].text; i++)
         pagei_mark(p, &panel->mark[i]);
-    return p;
 }
 
 int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t panels)
@@ -149,11 +148,12 @@ int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t
     plot_figure *f;
     size_t i;
     if (page->settings)
-        on.subtitle = lab_subtitle(r, page->settings, page->seeds ? page->seeds : lab_all_seeds(r));
+        on.subtitle = lab_subtitle(r, page->settings, page->seeds ? page->seeds : lab_all_seeds(r),
+                                   page->no_data);
     memcpy(on.widths, page->widths, sizeof on.widths);
     memcpy(on.heights, page->heights, sizeof on.heights);
     f = lab_figure(r, on);
-    for (i = 0; i < panels; i++) (void)lab_draw_panel(r, f, &panel[i]);
+    for (i = 0; i < panels; i++) pagei_panel(r, f, &panel[i]);
     return lab_save(r, f, page->what);
 }
 

@@ -67,15 +67,12 @@ typedef struct lab_page {
     double scale;             /* of text and lines; 0: 1                                  */
     const char *settings;     /* of this page; NULL: the program's                        */
     size_t seeds;             /* how many of the seeds it shows, if settings; 0: all      */
+    int no_data;              /* 1: nothing of the data set is shown; of pages with settings */
     int shared_legend;
     double widths[PLOT_GRID_MAX], heights[PLOT_GRID_MAX]; /* as in plot_page */
     const lab_panel *panel;
     size_t panels;
 } lab_page;
-
-/* One panel, or one line of a panel that is there, for pages that need to do more. */
-plot_panel *lab_draw_panel(lab_report *r, plot_figure *f, const lab_panel *panel);
-void lab_draw_line(lab_report *r, plot_panel *p, const lab_line *line);
 
 /* Geometric mean over seeds, lowest and highest at each x; `logs`: the series are logarithms. */
 lab_curve lab_geometric(lab_report *r, size_t arm, const char *series, int logs);

@@ -88,9 +88,10 @@ static const lab_claim claim = {"1a",          "The second arm is higher, \"much
 
 static int report(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, (plot_page){.title = "A test",
-                                               .height = 600,
-                                               .subtitle = lab_subtitle(r, "other settings", 2)});
+    plot_figure *f =
+        lab_figure(r, (plot_page){.title = "A test",
+                                  .height = 600,
+                                  .subtitle = lab_subtitle(r, "other settings", 2, 0)});
     plot_panel *p = plot_place(f, 0);
     lab_plot(r, p, 0, "loss", NULL, lab_style("none"));
     lab_plot_seeds(r, p, 1, "loss", NULL, lab_style("batch"));
@@ -528,7 +529,7 @@ static void test_a_plan_runs_nothing(void)
 
 static int report_quick(lab_report *r)
 {
-    CHECK(strstr(lab_subtitle(r, "settings", 5), "Seeds 11 to 12.") != NULL); /* there are two */
+    CHECK(strstr(lab_subtitle(r, "settings", 5, 0), "Seeds 11 to 12.") != NULL); /* there are two */
     plot_free(lab_figure(r, (plot_page){.title = "A test", .height = 600}));
     CHECK(lab_quick(r));
     lab_verdict(r, &claim, stats_holds(1), "", "%d", 1);

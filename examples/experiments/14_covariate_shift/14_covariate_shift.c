@@ -493,4 +493,4 @@ static int report(lab_report *r)
 LAB_PROGRAM("14_covariate_shift", "Does batch norm reduce internal covariate shift?",
             "Hidden layers of 100 units, Glorot weights, pixels standardized, SGD, batches of "
             "128, 1500 steps; looked at in the first 20 steps and in every 10th; medians",
-            .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)
+            .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)

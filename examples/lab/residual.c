@@ -49,7 +49,7 @@ int residual_make(residual_net *net, const residual_spec *of)
     return 0;
 }
 
-/* ---- between a layer's weights and its ReLU: the norm, and in layer 2k what passed block k ------ */
+/* ---- between weights and ReLU: the norm, and what passes a block by -------------------------- */
 
 static int residuali_forward(void *context, nrm_mlp *mlp, size_t l, size_t N)
 {

@@ -9,8 +9,8 @@
 
    so 27 blocks have 56 layers of weights. There are no biases. The norm is batch norm, layer norm,
    both with learned gain and shift that start at 1 and 0, or none. Without one there are the
-   weights alone. It is a nrm_mlp that has something of its own between the weights and the ReLU of a
-   layer (training_between): layer 0 makes h_0, layers 2k-1 and 2k make block k, and layer 2k adds
+   weights alone. It is a nrm_mlp that has something of its own between the weights and the ReLU of
+   a layer (training_between): layer 0 makes h_0, layers 2k-1 and 2k make block k, and layer 2k adds
    h_(k-1). Weights are drawn layer by layer from streams of the seed, so that networks that differ
    in their norm start from the same.
 

@@ -16,24 +16,15 @@
 
 static void clii_print_option(const cli_option *option)
 {
+    const void *value = option->value;
     char left[80], number[CSV_NUMBER_MAX];
-    const char *text;
     (void)snprintf(left, sizeof left, "--%s %s", option->name, option->placeholder);
     printf("  %-22s  %s", left, option->help);
-    switch (option->kind) {
-    case CLI_FLAG:
-        break;
-    case CLI_WHOLE:
-        printf(" (default %zu)", *(const size_t *)option->value);
-        break;
-    case CLI_REAL:
-        printf(" (default %s)", csv_format(number, *(const double *)option->value));
-        break;
-    case CLI_TEXT:
-        text = *(const char *const *)option->value;
-        if (text) printf(" (default %s)", text);
-        break;
-    }
+    if (option->kind == CLI_WHOLE) printf(" (default %zu)", *(const size_t *)value);
+    if (option->kind == CLI_REAL)
+        printf(" (default %s)", csv_format(number, *(const double *)value));
+    if (option->kind == CLI_TEXT && *(const char *const *)value)
+        printf(" (default %s)", *(const char *const *)value);
     printf("\n");
 }
 

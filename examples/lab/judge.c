@@ -2,7 +2,6 @@
 #include "judge.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,16 +196,6 @@ double lab_decades_above(const lab_report *r, size_t arm, size_t seed, const cha
         if ((a > 0) != (b > 0)) sum += decades * fmax(a, b) / fabs(a - b);
     }
     return sum;
-}
-
-const lab_claim *lab_find(const lab_report *r, const char *id)
-{
-    const lab_program *program = lab_program_of(r);
-    size_t i;
-    for (i = 0; i < program->claims; i++)
-        if (strcmp(program->claim[i].id, id) == 0) return &program->claim[i];
-    fprintf(stderr, "%s: there is no claim %s\n", program->name, id);
-    exit(1);
 }
 
 static lab_numbers judgei_values(const lab_report *r, const lab_part *p, int of_b)

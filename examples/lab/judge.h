@@ -69,10 +69,6 @@ typedef struct lab_part { /* as in a claim */
 /* Judges all claims of the program in their order. */
 void lab_judge(lab_report *r);
 
-/* The claim "16a" of the program's, for one that judges several at once. A program without such a
-   claim ends here. */
-const lab_claim *lab_find(const lab_report *r, const char *id);
-
 /* ---- one number for each seed (lab_all) ---- */
 
 /* The mean, and the largest, of those values of a series that lie at from <= x <= to (nan if there

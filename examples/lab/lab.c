@@ -790,7 +790,6 @@ void lab_plot(lab_report *r, plot_panel *p, size_t arm, const char *series, cons
 {
     const lab_curve c = lab_over_seeds(r, arm, series);
     if (!label) label = r->program->arm[arm].name;
-    label = *label ? label : NULL;
     if (r->seeds[arm] > 1) plot_band(p, label, c.x, c.low, c.high, c.n, style);
     plot_line(p, label, c.x, c.mean, c.n, style);
 }
@@ -802,7 +801,7 @@ void lab_plot_seeds(lab_report *r, plot_panel *p, size_t arm, const char *series
     if (!label) label = r->program->arm[arm].name;
     for (s = 0; s < r->seeds[arm]; s++) {
         const lab_series one = lab_get(r, arm, s, series);
-        plot_line(p, *label ? label : NULL, one.x, one.y, one.n, style);
+        plot_line(p, label, one.x, one.y, one.n, style);
     }
 }
 

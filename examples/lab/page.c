@@ -35,7 +35,7 @@ static void pagei_line(lab_report *r, plot_panel *p, const lab_line *line)
         break;
     case LAB_MEAN:
         all = lab_over_seeds(r, line->arm, line->series);
-        plot_line(p, *label ? label : NULL, all.x, all.mean, all.n, style);
+        plot_line(p, label, all.x, all.mean, all.n, style);
         break;
     case LAB_GEOMETRIC:
     case LAB_GEOMETRIC_MEAN:
@@ -43,11 +43,11 @@ static void pagei_line(lab_report *r, plot_panel *p, const lab_line *line)
         all = lab_geometric(r, line->arm, line->series, line->how == LAB_POWERS);
         if (line->how != LAB_GEOMETRIC_MEAN)
             plot_band(p, NULL, all.x, all.low, all.high, all.n, style);
-        plot_line(p, *label ? label : NULL, all.x, all.mean, all.n, style);
+        plot_line(p, label, all.x, all.mean, all.n, style);
         break;
     case LAB_ONE_SEED:
         one = lab_get(r, line->arm, 0, line->series);
-        plot_line(p, *label ? label : NULL, one.x, one.y, one.n, style);
+        plot_line(p, label, one.x, one.y, one.n, style);
         break;
     default:
         lab_plot(r, p, line->arm, line->series, label, style);

@@ -1121,7 +1121,7 @@ static ploti_item *ploti_push(plot_panel *p, int kind, const char *label, plot_s
     if (!it) return NULL;
     it->kind = kind;
     it->style = style;
-    it->label = ploti_string(p->fig, label);
+    if (label && *label) it->label = ploti_string(p->fig, label);
     *p->tail = it;
     p->tail = &it->next;
     return it;
@@ -1615,7 +1615,7 @@ static double ploti_widest(const ploti_axis *a)
 static void ploti_legend_add(ploti_legend *l, const ploti_item *it)
 {
     ploti_entry *e = l->entry;
-    if (!it->label || !it->label[0]) return;
+    if (!it->label) return;
     while (e < l->entry + l->n && strcmp(e->label, it->label) != 0) e++;
     if (e == l->entry + PLOTI_ENTRIES) return;
     if (e == l->entry + l->n) {

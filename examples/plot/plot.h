@@ -175,7 +175,7 @@ void plot_heading(plot_panel *p, const char *text);
 void plot_ticks_x(plot_panel *p, const double *at, const char *const *labels, int n);
 void plot_ticks_y(plot_panel *p, const double *at, const char *const *labels, int n);
 
-/* ---- marks: label may be NULL (not in the legend); equal labels share one legend entry ------ */
+/* ---- marks: label NULL or "": not in the legend; equal labels share one legend entry ------ */
 
 void plot_line(plot_panel *p, const char *label, const double *x, const double *y, size_t n,
                plot_style s);

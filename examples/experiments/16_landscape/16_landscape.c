@@ -80,16 +80,13 @@ enum { DRIFT_VAR = DRIFT_MEAN + PLACES, QUANTITIES = DRIFT_VAR + PLACES };
 
 #define UNSEEN -1
 
-typedef struct moments { /* of the inputs of ReLU, in the first, the middle and the last layer */
-    double mean[PLACES][WIDEST], var[PLACES][WIDEST];
-} moments;
-
 typedef struct training { /* what a run measures, and with what */
     lab_run *run;
     landscape_model m;
     landscape_place p;
     double seen[QUANTITIES][STEPS + 1]; /* at each step: 0 or more, or UNSEEN */
-    moments first;
+    /* of the inputs of ReLU before the first step, in the first, the middle and the last layer */
+    double mean[PLACES][WIDEST], var[PLACES][WIDEST];
 } training;
 
 LAB_SETS(train_set, test_set, 0, 0, DATASET_STD);
@@ -218,27 +215,29 @@ static void note_histogram(training *t, const nrm_mlp_state *s, size_t when)
                       when);
 }
 
-/* Mean and variance of the inputs of ReLU on images that are not trained on. */
+/* How far mean and variance of the inputs of ReLU, on images that are not trained on, are from what
+   they were before the first step. */
 static int probe_drift(training *t, size_t when)
 {
-    const nrm_mlp *net = t->m.net;
+    nrm_mlp *net = t->m.net;
     const size_t hidden = net->spec.layers - 1, width = net->state[0].shape.width;
     const size_t place[PLACES] = {0, hidden / 2, hidden - 1}, n = test_images(t->run);
-    moments *a = &t->first, b;
-    size_t j;
-    int k;
-    const int rc = nrm_mlp_gradient(t->m.net, NULL, test_set.x, test_set.labels, n, NRM_TRAIN);
-    for (k = 0; k < PLACES; k++)
-        landscape_columns(net->state[place[k]].norm_out, n, width, b.mean[k], b.var[k]);
-    if (when == 0) *a = b;
-    for (k = 0; k < PLACES && when > 0; k++) {
-        double mean = 0, var = 0;
-        for (j = 0; j < width; j++) {
-            mean += fabs(b.mean[k][j] - a->mean[k][j]) / (double)width;
-            var += fabs(b.var[k][j] - a->var[k][j]) / (double)width;
+    const int rc = nrm_mlp_gradient(net, NULL, test_set.x, test_set.labels, n, NRM_TRAIN);
+    size_t k, j;
+    for (k = 0; k < PLACES; k++) {
+        double mean[WIDEST], var[WIDEST], of_mean = 0, of_var = 0;
+        const nrm_real *inputs = net->state[place[k]].norm_out;
+        if (when == 0) {
+            landscape_columns(inputs, n, width, t->mean[k], t->var[k]);
+            continue;
         }
-        t->seen[DRIFT_MEAN + k][when] = mean;
-        t->seen[DRIFT_VAR + k][when] = var;
+        landscape_columns(inputs, n, width, mean, var);
+        for (j = 0; j < width; j++) {
+            of_mean += fabs(mean[j] - t->mean[k][j]) / (double)width;
+            of_var += fabs(var[j] - t->var[k][j]) / (double)width;
+        }
+        t->seen[DRIFT_MEAN + k][when] = of_mean;
+        t->seen[DRIFT_VAR + k][when] = of_var;
     }
     if (is_traced(t->run) && (when == 0 || when == 300 || when == STEPS))
         note_histogram(t, &net->state[place[1]], when);

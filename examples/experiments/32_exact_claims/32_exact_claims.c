@@ -329,21 +329,19 @@ static int train_twin(lab_run *r, double scale, const char *series)
     const trainer_plan plan = {.network = network, .set = &train, .batch = BATCH_SIZE, .least = 2};
     trainer t;
     size_t step, i;
-    int status = trainer_open(&t, r, &plan);
-    for (step = 0; step < end && status >= 0; step++) {
+    int failed = trainer_open(&t, r, &plan);
+    for (step = 0; step < end && !failed; step++) {
         const size_t after = step + 1 - bad_at; /* 1 once the bad batch was seen */
-        nrm_acc accuracy = 0;
         trainer_deal(&t);
         for (i = 0; step == bad_at && i < t.order.count * INPUTS; i++) t.order.x[i] *= scale;
-        status = nrm_mlp_train_step(t.net, NULL, t.order.x, t.order.labels, t.order.count);
+        failed = trainer_learn(&t);
         if (step + 1 < bad_at || (after > 5 && after % 5 != 0)) continue;
-        if (status >= 0) status = nrm_mlp_eval(t.net, NULL, &accuracy, test.x, test.labels, test.n);
-        lab_record(r, series, (double)after, 100 * accuracy);
+        lab_record(r, series, (double)after, 100 * trainer_accuracy(&t, &test, NULL));
         if (r->arm == BATCH && scale > 1)
             lab_record(r, "hit_own_statistics", (double)after, train_mode_accuracy(t.net));
     }
     trainer_close(&t);
-    return status < 0 ? -1 : 0;
+    return failed;
 }
 
 /* ---- whitened inputs ------------------------------------------------------------------------- */

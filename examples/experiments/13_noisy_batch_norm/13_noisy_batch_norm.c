@@ -717,37 +717,26 @@ static const lab_panel of_moves[] = {
     EACH_NETWORK(OVER_LAYERS, 1, "run_relative", "|Δμ|/σ", UNNAMED)};
 static const lab_panel of_tests[] = {EACH_NETWORK(TESTED, 0)};
 
-static int report(lab_report *r)
-{
-    static const lab_page pages[6] = {
-        {"Noise that moves the inputs of ReLU slows batch norm down only a little", NULL, 1000,
-         0.86, .widths = {1.7, 1, 1, 1}},
-        {"Without a norm inputs of ReLU spread, most in the last layer; with noise they jump",
-         "ridges", 1000, 0.86, .settings = "6 x 100 ReLU, one unit, a fixed batch of 1000 "
-         "images every 200 steps, with the noise of training", .seeds = 1},
-        {"With noise inputs move as without a norm, and weights as with batch norm", "drift", 1560,
-         .settings = "6 x 100 ReLU, layer 3, Glorot weights, SGD with learning rate 0.1, "
-         "batches of 128; noise (0.5, 1.25, 0.1, 0.1) before the activation; e, f: a fixed batch, "
-         "no noise", .seeds = 5},
-        {"In all three networks noise moves the means more than no norm does, and training goes on",
-         "networks", 1000, 0.86, .shared_legend = 1},
-        {"With ReLU variances mostly move more without a norm than with noise, with sigmoid less",
-         "variances", 1000, 0.86, .shared_legend = 1},
-        {"In the test the noisy network is as good as batch norm once it is multiplied by 1.125",
-         "tests", 640, 0.86, .shared_legend = 1}};
-    lab_judge(r);
-    check_noise(r);
-    lab_check_same_bits(r);
-    return lab_draw(r, &pages[0], figure_2, LAB_COUNT(figure_2)) ||
-           lab_draw(r, &pages[1], ridges, LAB_COUNT(ridges)) ||
-           lab_draw(r, &pages[2], drift, LAB_COUNT(drift)) ||
-           lab_draw(r, &pages[3], of_networks, LAB_COUNT(of_networks)) ||
-           lab_draw(r, &pages[4], of_moves, LAB_COUNT(of_moves)) ||
-           lab_draw(r, &pages[5], of_tests, LAB_COUNT(of_tests));
-}
+static const lab_page pages[6] = {
+    {"Noise that moves the inputs of ReLU slows batch norm down only a little", NULL, 1000, 0.86,
+     .widths = {1.7, 1, 1, 1}, LAB_PANELS(figure_2)},
+    {"Without a norm inputs of ReLU spread, most in the last layer; with noise they jump", "ridges",
+     1000, 0.86, .settings = "6 x 100 ReLU, one unit, a fixed batch of 1000 images every 200 "
+     "steps, with the noise of training", .seeds = 1, LAB_PANELS(ridges)},
+    {"With noise inputs move as without a norm, and weights as with batch norm", "drift", 1560,
+     .settings = "6 x 100 ReLU, layer 3, Glorot weights, SGD with learning rate 0.1, batches of "
+     "128; noise (0.5, 1.25, 0.1, 0.1) before the activation; e, f: a fixed batch, no noise",
+     .seeds = 5, LAB_PANELS(drift)},
+    {"In all three networks noise moves the means more than no norm does, and training goes on",
+     "networks", 1000, 0.86, .shared_legend = 1, LAB_PANELS(of_networks)},
+    {"With ReLU variances mostly move more without a norm than with noise, with sigmoid less",
+     "variances", 1000, 0.86, .shared_legend = 1, LAB_PANELS(of_moves)},
+    {"In the test the noisy network is as good as batch norm once it is multiplied by 1.125",
+     "tests", 640, 0.86, .shared_legend = 1, LAB_PANELS(of_tests)}};
 
-LAB_PROGRAM("13_noisy_batch_norm", "Does batch norm help because it keeps distributions steady?",
-            "Hidden layers of 100 units, Glorot weights, pixels standardized, SGD with learning "
-            "rate 0.1, batches of 128, 3000 steps; noise (0.5, 1.25, 0.1, 0.1) before the "
-            "activation", .revision = 4, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)
+LAB_TABLES("13_noisy_batch_norm", "Does batch norm help because it keeps distributions steady?",
+           "Hidden layers of 100 units, Glorot weights, pixels standardized, SGD with learning "
+           "rate 0.1, batches of 128, 3000 steps; noise (0.5, 1.25, 0.1, 0.1) before the "
+           "activation", .revision = 4, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of,
+           .after = check_noise)
 /* clang-format on */

@@ -649,12 +649,6 @@ static const lab_panel noise_panels[] = {
     {.axes = {.row = 1, .col = 2, .heading = "Images to a loss of 0.3", OF_SIZE, .y = "images",
               .y_scale = PLOT_LOG10, .grid = PLOT_GRID_BOTH},
      .draw = draw_worth, .series = "images"}};
-static const lab_page noise_page = {
-    .title = "Gradient noise falls as 1/batch, and batch norm adds a bias",
-    .height = 1260, .scale = 0.7,
-    .settings = "784-100x6-10 ReLU, SGD. a to d: after 200 steps with learning rate 0.1 and batch "
-                "128, the whole set is 2000 images; e, f: from the start to a loss of 0.3"};
-
 static const lab_panel worth_panels[] = {
     {.axes = {.heading = "Steps against images", .x = "steps", .x_scale = PLOT_LOG10,
               .x_range = {10, 5000}, .y = "images", .y_scale = PLOT_LOG10,
@@ -667,14 +661,16 @@ static const lab_panel worth_panels[] = {
     {.axes = {.col = 2, .heading = "What an image costs, counted (no norm)", OF_SIZE,
               .y = "per image", .y_scale = PLOT_LOG10, .grid = PLOT_GRID_BOTH},
      .draw = draw_cost}};
-static const lab_page worth_page = {
-    .title = "Larger batches save steps up to a size, then only cost images", .what = "worth",
-    .height = 670, .scale = 0.7,
-    .settings = "784-100x6-10 ReLU, SGD from the start to a loss of 0.3 on 1000 training images, "
-                "the best of six learning rates for each batch size"};
+static const lab_page pages[2] = {
+    {"Gradient noise falls as 1/batch, and batch norm adds a bias", NULL, 1260, 0.7,
+     "784-100x6-10 ReLU, SGD. a to d: after 200 steps with learning rate 0.1 and batch 128, the "
+     "whole set is 2000 images; e, f: from the start to a loss of 0.3", LAB_PANELS(noise_panels)},
+    {"Larger batches save steps up to a size, then only cost images", "worth", 670, 0.7,
+     "784-100x6-10 ReLU, SGD from the start to a loss of 0.3 on 1000 training images, the best of "
+     "six learning rates for each batch size", LAB_PANELS(worth_panels)}};
 /* clang-format on */
 
-static int report(lab_report *r)
+static int check_draws(lab_report *r)
 {
     const double most = stats_larger(lab_worst(r, "z_with"), lab_worst(r, "z_without"));
     size_t arm;
@@ -684,13 +680,12 @@ static int report(lab_report *r)
     lab_check(r, most <= 5, "the gradient of a drawn batch is unbiased",
               "largest of %lu errors: %.2f standard errors, at most 5",
               (unsigned long)(4 * SIZES * lab_seeds(r, NONE)), most);
-    lab_judge(r);
-    return lab_draw(r, &noise_page, noise_panels, LAB_COUNT(noise_panels)) ||
-           lab_draw(r, &worth_page, worth_panels, LAB_COUNT(worth_panels));
+    return 0;
 }
 
-LAB_PROGRAM(
+LAB_TABLES(
     "18_sgd_noise", "How far is the gradient of a mini-batch from that of the whole set?",
     "784-100x6-10 ReLU after 200 steps of SGD, learning rate 0.1, batch 128; the whole set is "
     "2000 images",
-    .revision = 3, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)
+    .revision = 3, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of,
+    .before = check_draws)

@@ -594,9 +594,7 @@ static const char *const scale_name[SCALES] = {"0.5", "1", "1.5", "2.5", "4"};
               .y_range = {0, 1}, .legend = PLOT_LEGEND_##where},                                   \
      .draw = draw_accuracy, .arm = group, .series = "test_accuracy", .value = AFTER,               \
      .mark = {{LAB_NOTE_IN, 0.04, 0.1, note, PLOT_LEFT}}}
-static const lab_page training_page = {
-    "Layer norm stops exploding gradients and trains from any start", NULL, 1000};
-static const lab_panel training_panels[] = {
+static const lab_panel training[] = {
     FAN(PLAIN, "plain, at the start", draw_names),
     FAN(LAYER, "layer norm, at the start", NULL),
     {.axes = {0, 2, .heading = "gradient at t = 1 over t = 28", AGAINST,
@@ -619,9 +617,7 @@ static const lab_panel training_panels[] = {
      SCALED(net, "start_silent", LAB_POWERS)}
 #define CONSTANT(net, s, name)                                                                     \
     {FIRST(RELU, net) + (s), "start_constant", name, .how = LAB_POWERS}
-static const lab_page dynamics_page = {
-    "With layer norm the states neither die nor explode", "dynamics", 1000};
-static const lab_panel dynamics_panels[] = {
+static const lab_panel dynamics[] = {
     READING(PLAIN, "plain"), READING(LAYER, "layer norm"),
     {.axes = {0, 2, .heading = "states beyond ±0.97", AGAINST, .y = "share of states",
               .y_range = {0, 1}},
@@ -632,17 +628,15 @@ static const lab_panel dynamics_panels[] = {
      .line = {CONSTANT(PLAIN, 0, "plain, ρ = 0.5"), CONSTANT(PLAIN, SCALES - 1, "plain, ρ = 4"),
               CONSTANT(LAYER, 0, "layer norm, ρ = 0.5"),
               CONSTANT(LAYER, SCALES - 1, "layer norm, ρ = 4")}}};
+
+static const lab_page pages[2] = {
+    {"Layer norm stops exploding gradients and trains from any start", NULL, 1000,
+     LAB_PANELS(training)},
+    {"With layer norm the states neither die nor explode", "dynamics", 1000,
+     LAB_PANELS(dynamics)}};
 /* clang-format on */
 
-static int report(lab_report *r)
-{
-    lab_judge(r);
-    lab_check_same_bits(r);
-    return lab_draw(r, &training_page, training_panels, LAB_COUNT(training_panels)) ||
-           lab_draw(r, &dynamics_page, dynamics_panels, LAB_COUNT(dynamics_panels));
-}
-
-LAB_PROGRAM(
+LAB_TABLES(
     "30_recurrent_mnist", "Does layer norm steady a recurrent network that reads MNIST row by row?",
     "28 steps of 28 standardized pixels, 100 units, W_{h} ~ ρ·N(0, 1/100), softmax on the last "
     "state, batch 128, 938 steps of SGD with rate 0.1 unless told otherwise",

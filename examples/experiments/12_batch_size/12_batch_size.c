@@ -636,24 +636,16 @@ static const lab_panel curve[] = {
     {.axes = {1, 2, .heading = "its median unit (colours of a)", GRADIENTS},
      FOUR(NONE, BATCH, "gradient_start_unit")}};
 
-static int report(lab_report *r)
-{
-    static const lab_page pages[2] = {
-        {"In batches of 4 layer norm learns best and batch norm worst; in 128 they are alike", NULL,
-         1340, .shared_legend = 1, .seeds = 10,
-         .settings = "784-256-256-10, ReLU, Adam with learning rate 0.001, batch 128 and 4; three "
-                     "seeds with the logits, with the biased variance, and for no norm in 4"},
-        {"Batch norm fails at batch sizes 2 and 4; layer and group norm hardly notice", "curve",
-         1170, .seeds = 5,
-         .settings = "784-128-128-10, ReLU, SGD, one pass over 60,000 images; b with three seeds"}};
-    lab_judge(r);
-    check_workers(r);
-    lab_check_same_bits(r);
-    return lab_draw(r, &pages[0], figure_6, LAB_COUNT(figure_6)) ||
-           lab_draw(r, &pages[1], curve, LAB_COUNT(curve));
-}
+static const lab_page pages[] = {
+    {"In batches of 4 layer norm learns best and batch norm worst; in 128 they are alike", NULL,
+     1340, .shared_legend = 1, .seeds = 10, LAB_PANELS(figure_6),
+     .settings = "784-256-256-10, ReLU, Adam with learning rate 0.001, batch 128 and 4; three "
+                 "seeds with the logits, with the biased variance, and for no norm in 4"},
+    {"Batch norm fails at batch sizes 2 and 4; layer and group norm hardly notice", "curve",
+     1170, .seeds = 5, LAB_PANELS(curve),
+     .settings = "784-128-128-10, ReLU, SGD, one pass over 60,000 images; b with three seeds"}};
 
-LAB_PROGRAM("12_batch_size", "What do small mini-batches do to batch norm, layer norm, group norm?",
+LAB_TABLES("12_batch_size", "What do small mini-batches do to batch norm, layer norm, group norm?",
             "a-b: 784-256-256-10, ReLU, Adam 1e-3, batch 128 and 4; curve: 784-128-128-10, ReLU, "
             "SGD, 60,000 examples", .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare,
-            .look = look_of)
+            .look = look_of, .after = check_workers)

@@ -590,10 +590,13 @@ static void draw_triangle(lab_report *r, plot_panel *p, const lab_panel *panel)
               PLOT_INK);
 }
 
-/* The rows of the page's table, and the barriers. */
-static void print_results(lab_report *r)
+/* And the rows of the page's table, and the barriers. */
+static void after_claims(lab_report *r)
 {
+    const double moved = lab_worst(r, "moved");
     size_t k;
+    lab_check(r, moved < 1e-3, "with batch norm, scaled weights compute the same",
+              "loss at the scaled end, largest relative difference %.1e (ε, rounding)", moved);
     for (k = 0; k < OTHER_BATCHES; k++)
         printf("| %s | %s | %s | %s | %s |\n", solution_name[k],
                lab_text(r, NONE, "test_error", (double)k, 4),
@@ -620,9 +623,10 @@ static void print_results(lab_report *r)
               .x = "a (0: " first ", 1: " end ")", .x_range = {-0.2, 1.2}, .y = "loss",            \
               .grid = PLOT_GRID_Y, __VA_ARGS__},                                                   \
      .under = {{LAB_VLINE, .x = 0, .text = ""}, {LAB_VLINE, .x = 1, .text = ""}},                  \
+     .full = 1,                                                                                    \
      .line = {SEEDS_AND_MEAN(NONE, "no norm", series, PLOT_VERMILLION, .dash = PLOT_DASHED),       \
               SEEDS_AND_MEAN(BATCH_NORM, "batch norm", series, PLOT_BLUE)}}
-#define LINEAR .y_range = {0.03 * all, 0.15 * all}
+#define LINEAR .y_range = {0.03, 0.15}
 #define TRIANGLE(from, k, at, title)                                                               \
     {.axes = {from, at, .heading = title, .x = "", .y = "", .frame = PLOT_BARE,  \
               .hide = PLOT_GRID_BOTH, .x_range = {-0.2, 1.2}, .y_range = {-0.12, 1.0},             \
@@ -631,45 +635,34 @@ static void print_results(lab_report *r)
 #define TRIANGLES(from, title)                                                                     \
     TRIANGLE(from, 0, 0, title), TRIANGLE(from, 1, 1, title), TRIANGLE(from, 3, 2, title)
 
-static int report(lab_report *r)
-{
-    static const lab_page pages[3] = {
-        {"Between the solutions of two optimizers: a barrier without norm, none with batch norm",
-         NULL, 1020, .scale = 0.78, .shared_legend = 1},
-        {"Between two starts the barrier is ten and more times the loss, from one start 12 % at "
-         "most", "barriers", 1140, 0.78},
-        {"Optimizers end in different places of one valley", "triangles", 1020, 0.78,
-         "Loss on 5000 training images, on the plane through three solutions from one start", 1}};
-    const double moved = lab_worst(r, "moved");
-    const int all = !lab_quick(r);
-    const lab_panel curves[] = {
-        CURVES(0, "SGD", "momentum", "momentum", "loss/sgd-momentum", LINEAR),
-        CURVES(1, "SGD", "RMSprop", "RMSprop", "loss/sgd-rmsprop", LINEAR),
-        CURVES(2, "SGD", "Adam", "Adam", "loss/sgd-adam", LINEAR),
-        CURVES(3, "momentum", "RMSprop", "RMSprop", "loss/momentum-rmsprop", LINEAR),
-        CURVES(4, "momentum", "Adam", "Adam", "loss/momentum-adam", LINEAR),
-        CURVES(5, "RMSprop", "Adam", "Adam", "loss/rmsprop-adam", LINEAR)};
-    static const lab_panel of_barriers[] = {
-        CURVES(0, "SGD", "SGD, other start", "other start", "loss/sgd-start", .y_scale = PLOT_LOG10,
-               .y_range = {0.04, 10}, .legend = PLOT_LEGEND_TOP_LEFT),
-        BARS(0, "barrier_by_end", "Barrier (another start: see a)", "loss above the worse end, %",
-             .col = 1, .y_range = {-5, 34}),
-        BARS(1, "apart_by_start", "Distance of the two, by that from the start", "ratio", .row = 1),
-        BARS(2, NULL, "Spread over starts, by the mean", "sd / mean of loss", .row = 1, .col = 1)};
-    static const lab_panel triangles[] = {TRIANGLES(NONE, "no norm"),
-                                          TRIANGLES(BATCH_NORM, "batch norm")};
-    lab_check(r, moved < 1e-3, "with batch norm, scaled weights compute the same",
-              "loss at the scaled end, largest relative difference %.1e (ε, rounding)", moved);
-    lab_judge(r);
-    print_results(r);
-    return lab_draw(r, &pages[0], curves, LAB_COUNT(curves)) ||
-           lab_draw(r, &pages[1], of_barriers, LAB_COUNT(of_barriers)) ||
-           lab_draw(r, &pages[2], triangles, LAB_COUNT(triangles));
-}
+static const lab_panel curves[] = {
+    CURVES(0, "SGD", "momentum", "momentum", "loss/sgd-momentum", LINEAR),
+    CURVES(1, "SGD", "RMSprop", "RMSprop", "loss/sgd-rmsprop", LINEAR),
+    CURVES(2, "SGD", "Adam", "Adam", "loss/sgd-adam", LINEAR),
+    CURVES(3, "momentum", "RMSprop", "RMSprop", "loss/momentum-rmsprop", LINEAR),
+    CURVES(4, "momentum", "Adam", "Adam", "loss/momentum-adam", LINEAR),
+    CURVES(5, "RMSprop", "Adam", "Adam", "loss/rmsprop-adam", LINEAR)};
+static const lab_panel of_barriers[] = {
+    CURVES(0, "SGD", "SGD, other start", "other start", "loss/sgd-start", .y_scale = PLOT_LOG10,
+           .y_range = {0.04, 10}, .legend = PLOT_LEGEND_TOP_LEFT),
+    BARS(0, "barrier_by_end", "Barrier (another start: see a)", "loss above the worse end, %",
+         .col = 1, .y_range = {-5, 34}),
+    BARS(1, "apart_by_start", "Distance of the two, by that from the start", "ratio", .row = 1),
+    BARS(2, NULL, "Spread over starts, by the mean", "sd / mean of loss", .row = 1, .col = 1)};
+static const lab_panel triangles[] = {TRIANGLES(NONE, "no norm"),
+                                      TRIANGLES(BATCH_NORM, "batch norm")};
+static const lab_page pages[] = {
+    {"Between the solutions of two optimizers: a barrier without norm, none with batch norm",
+     NULL, 1020, .scale = 0.78, .shared_legend = 1, LAB_PANELS(curves)},
+    {"Between two starts the barrier is ten and more times the loss, from one start 12 % at "
+     "most", "barriers", 1140, 0.78, LAB_PANELS(of_barriers)},
+    {"Optimizers end in different places of one valley", "triangles", 1020, 0.78,
+     "Loss on 5000 training images, on the plane through three solutions from one start", 1,
+     LAB_PANELS(triangles)}};
 /* clang-format on */
 
-LAB_PROGRAM(
+LAB_TABLES(
     "24_interpolation", "What lies between the solutions that different optimizers find?",
     "784-64-64-10 ReLU, three epochs of batch 128, from one start on the same batches; loss on "
     "5000 training images",
-    .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare)
+    .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare, .after = after_claims)

@@ -735,33 +735,38 @@ void lab_check(lab_report *r, int ok, const char *what, const char *found, ...)
 
 /* ---- drawing ---- */
 
-const char *lab_subtitle(lab_report *r, const char *settings, size_t seeds, int no_data)
+static const char *labi_subtitle(lab_report *r, const lab_page *page)
 {
+    const char *settings = page->settings ? page->settings : labi_note(r, "settings");
     const char *data = labi_note(r, "data"), *space = strrchr(data, ' ');
     const char *named = "", *of;
+    size_t seeds = r->table.seeds;
+    if (page->seeds && page->seeds < seeds) seeds = page->seeds; /* a quick run has fewer */
     if (space && !labi_synthetic(r)) named = lab_format(r, "%.*s. ", (int)(space - data), data);
     if (labi_synthetic(r)) named = "NOT MNIST but synthetic digits: verdicts do not count. ";
     if (labi_foreign(r)) named = "NOT MNIST but files of its format: verdicts do not count. ";
-    if (no_data) named = "";
-    if (seeds > r->table.seeds) seeds = r->table.seeds; /* of a quick run */
+    if (page->no_data) named = "";
     of = seeds == 1 ? lab_format(r, "Seed %s", labi_seed(r, 0))
                     : lab_format(r, "Seeds %s to %s", labi_seed(r, 0), labi_seed(r, seeds - 1));
     return lab_format(r, "%s%s%s%s. %s.", cli_quick_note(lab_quick(r)), named,
                       lab_quick(r) ? "Settings of a full run: " : "", settings, of);
 }
 
-plot_figure *lab_figure(lab_report *r, plot_page page)
+plot_figure *lab_figure(lab_report *r, const lab_page *page)
 {
-    page.width = 1600;
-    page.letters = 1;
-    if (!page.subtitle)
-        page.subtitle = lab_subtitle(r, labi_note(r, "settings"), lab_all_seeds(r), 0);
-    page.footer = r->program->command;
-    if (!page.footer)
-        page.footer =
+    plot_page on = {.width = 1600, .height = page->height, .letters = 1};
+    on.title = page->title;
+    on.subtitle = labi_subtitle(r, page);
+    on.footer = r->program->command;
+    if (!on.footer)
+        on.footer =
             lab_format(r, "%s %s, make reproduce ONLY=%.2s%s", r->program->name,
                        labi_note(r, "version"), r->program->name, lab_quick(r) ? " QUICK=1" : "");
-    return plot_new_page(page);
+    on.scale = page->scale;
+    on.shared_legend = page->shared_legend;
+    memcpy(on.widths, page->widths, sizeof on.widths);
+    memcpy(on.heights, page->heights, sizeof on.heights);
+    return plot_new_page(on);
 }
 
 static void labi_out_path(const lab_report *r, const char *what, const char *extension, char *path)
@@ -774,12 +779,6 @@ int lab_save(lab_report *r, plot_figure *f, const char *what)
 {
     char path[LABI_PATH];
     labi_out_path(r, what, ".png", path);
-    if (plot_panels(f) > LAB_PANELS_MAX) {
-        fprintf(stderr, "%s: %d panels, at most %d are allowed\n", path, plot_panels(f),
-                LAB_PANELS_MAX);
-        plot_free(f);
-        return -1;
-    }
     if (plot_finish(f, path)) return -1;
     printf("wrote %s\n", path);
     return 0;

@@ -224,20 +224,6 @@ void lab_check(lab_report *r, int ok, const char *what, const char *found, ...);
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-/* A page 1600 pixels wide, twice what a reader sees of it, with letters, a footer (the command)
-   and, unless it has one, a subtitle (data, settings, seeds, notices). */
-plot_figure *lab_figure(lab_report *r, plot_page page);
-
-/* The subtitle of a page that does not show all: with settings of its own, with the first `seeds`
-   of the seeds only, `no_data`: without the name of the data set. */
-const char *lab_subtitle(lab_report *r, const char *settings, size_t seeds, int no_data);
-
-enum { LAB_PANELS_MAX = 6 }; /* of a page: what a reader takes in at once */
-
-/* Saves it as NAME.png, or NAME_what.png, and frees it. Returns 0, or -1 after a line on stderr,
-   also of a page with more than LAB_PANELS_MAX panels. */
-int lab_save(lab_report *r, plot_figure *f, const char *what);
-
 /* Mean line, and a band from the lowest to the highest seed. label NULL: the arm's name; "": none.
    */
 void lab_plot(lab_report *r, plot_panel *p, size_t arm, const char *series, const char *label,

@@ -2,7 +2,7 @@
 #include "page.h"
 
 #include <math.h>
-#include <string.h>
+#include <stdio.h>
 
 lab_curve lab_geometric(lab_report *r, size_t arm, const char *series, int logs)
 {
@@ -141,18 +141,14 @@ static void pagei_panel(lab_report *r, plot_figure *f, const lab_panel *panel)
 
 int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t panels)
 {
-    plot_page on = {.height = page->height,
-                    .title = page->title,
-                    .scale = page->scale,
-                    .shared_legend = page->shared_legend};
     plot_figure *f;
     size_t i;
-    if (page->settings)
-        on.subtitle = lab_subtitle(r, page->settings, page->seeds ? page->seeds : lab_all_seeds(r),
-                                   page->no_data);
-    memcpy(on.widths, page->widths, sizeof on.widths);
-    memcpy(on.heights, page->heights, sizeof on.heights);
-    f = lab_figure(r, on);
+    if (panels > LAB_PANELS_MAX) {
+        fprintf(stderr, "'%s': %zu panels, at most %d are allowed\n", page->title, panels,
+                LAB_PANELS_MAX);
+        return -1;
+    }
+    f = lab_figure(r, page);
     for (i = 0; i < panels; i++) pagei_panel(r, f, &panel[i]);
     return lab_save(r, f, page->what);
 }

@@ -66,8 +66,8 @@ typedef struct lab_page {
     int height;               /* pixels, of a page 1600 pixels wide                        */
     double scale;             /* of text and lines; 0: 1                                  */
     const char *settings;     /* of this page; NULL: the program's                        */
-    size_t seeds;             /* how many of the seeds it shows, if settings; 0: all      */
-    int no_data;              /* 1: nothing of the data set is shown; of pages with settings */
+    size_t seeds;             /* how many of the seeds it shows, the first ones; 0: all   */
+    int no_data;              /* 1: nothing of the data set is shown                      */
     int shared_legend;
     double widths[PLOT_GRID_MAX], heights[PLOT_GRID_MAX]; /* as in plot_page */
     const lab_panel *panel;
@@ -85,6 +85,15 @@ void lab_draw_numbers(plot_panel *p, const char *label, const double *x, const l
 /* The same of n categories as bars: means, and standard deviations if there are several seeds. */
 void lab_draw_bars(plot_panel *p, const char *label, const lab_numbers *y, size_t n,
                    plot_style style);
+
+/* The page alone: 1600 pixels wide, twice what a reader sees of it, with letters, a subtitle (data,
+   settings, seeds, notices) and a footer (the command). */
+plot_figure *lab_figure(lab_report *r, const lab_page *page);
+
+/* Saves it as NAME.png, or NAME_what.png, and frees it. Returns 0, or -1 after a line on stderr. */
+int lab_save(lab_report *r, plot_figure *f, const char *what);
+
+enum { LAB_PANELS_MAX = 6 }; /* of a page: what a reader takes in at once */
 
 /* Draws the page and saves it. Returns 0, or -1 after a line on stderr. */
 int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t panels);

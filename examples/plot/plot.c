@@ -1012,11 +1012,6 @@ const char *plot_error(const plot_figure *f)
     return f ? f->err : "plot: out of memory";
 }
 
-int plot_panels(const plot_figure *f)
-{
-    return f ? f->npanels : 0;
-}
-
 static int ploti_open(plot_panel *p) /* may this call change the panel? */
 {
     return p && !p->fig->failed;

@@ -127,7 +127,6 @@ plot_figure *plot_new_page(plot_page page);
 #define plot_new(...) plot_new_page((plot_page){__VA_ARGS__}) /* .width = 1600, .height = 900 */
 void plot_free(plot_figure *f);
 const char *plot_error(const plot_figure *f); /* "" while all is well */
-int plot_panels(const plot_figure *f);        /* how many it has so far */
 
 /* Draws and writes the PNG. 0, or -1 with plot_error set; a failed write leaves no file behind. */
 int plot_save(plot_figure *f, const char *path);

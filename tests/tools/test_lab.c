@@ -88,10 +88,8 @@ static const lab_claim claim = {"1a",          "The second arm is higher, \"much
 
 static int report(lab_report *r)
 {
-    plot_figure *f =
-        lab_figure(r, (plot_page){.title = "A test",
-                                  .height = 600,
-                                  .subtitle = lab_subtitle(r, "other settings", 2, 0)});
+    plot_figure *f = lab_figure(
+        r, &(lab_page){.title = "A test", .height = 600, .settings = "other settings", .seeds = 2});
     plot_panel *p = plot_place(f, 0);
     lab_plot(r, p, 0, "loss", NULL, lab_style("none"));
     lab_plot_seeds(r, p, 1, "loss", NULL, lab_style("batch"));
@@ -434,14 +432,19 @@ static void test_claims_and_panels_as_tables(void)
     CHECK(*content("out/00_test_tables.png") != 0);
 }
 
-static int panels_of_page;
+static size_t panels_of_page;
 
 static int report_crowded(lab_report *r)
 {
-    plot_figure *f = lab_figure(r, (plot_page){.title = "A test", .height = 1200});
-    int i;
-    for (i = 0; i < panels_of_page; i++) plot_place(f, .row = i / 3, .col = i % 3);
-    return lab_save(r, f, "crowded");
+    static const lab_page page = {"A test", "crowded", 1200};
+    lab_panel panel[7];
+    size_t i;
+    memset(panel, 0, sizeof panel);
+    for (i = 0; i < panels_of_page; i++) {
+        panel[i].axes.row = (int)i / 3;
+        panel[i].axes.col = (int)i % 3;
+    }
+    return lab_draw(r, &page, panel, panels_of_page);
 }
 
 static void test_a_seventh_panel_is_refused(void)
@@ -453,7 +456,7 @@ static void test_a_seventh_panel_is_refused(void)
     CHECK_INT(experiment("--from", "kept.csv"), 1);
     (void)fflush(stderr);
     CHECK(dup2(kept, fileno(stderr)) >= 0 && close(kept) == 0);
-    CHECK(strstr(content("said"), "out/00_test_crowded.png: 7 panels") != NULL);
+    CHECK(strstr(content("said"), "'A test': 7 panels") != NULL);
     CHECK(*content("out/00_test_crowded.png") == 0);
     panels_of_page = 6;
     CHECK_INT(experiment("--from", "kept.csv"), 0);
@@ -528,8 +531,7 @@ static void test_a_plan_runs_nothing(void)
 
 static int report_quick(lab_report *r)
 {
-    CHECK(strstr(lab_subtitle(r, "settings", 5, 0), "Seeds 11 to 12.") != NULL); /* there are two */
-    plot_free(lab_figure(r, (plot_page){.title = "A test", .height = 600}));
+    plot_free(lab_figure(r, &(lab_page){.title = "A test", .height = 600, .seeds = 5}));
     CHECK(lab_quick(r));
     lab_verdict(r, &claim, stats_holds(1), "", "%d", 1);
     return 0;

@@ -722,7 +722,6 @@ static void test_null_is_harmless(void)
     plot_line(NULL, "x", NULL, NULL, 1, plot_solid(PLOT_BLUE));
     CHECK_INT(plot_save(NULL, "never.png"), -1);
     CHECK(plot_error(NULL)[0] != 0);
-    CHECK_INT(plot_panels(NULL), 0);
 }
 
 static void test_crowded_page_is_refused(void)

@@ -525,11 +525,6 @@ const lab_program *lab_program_of(const lab_report *r)
     return r->program;
 }
 
-size_t lab_all_seeds(const lab_report *r)
-{
-    return r->table.seeds;
-}
-
 size_t lab_seeds(const lab_report *r, size_t arm)
 {
     return r->seeds[arm];

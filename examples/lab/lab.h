@@ -138,7 +138,6 @@ typedef struct lab_series {
 
 const lab_program *lab_program_of(const lab_report *r);
 size_t lab_seeds(const lab_report *r, size_t arm); /* runs of this arm              */
-size_t lab_all_seeds(const lab_report *r);         /* of the arms that have most    */
 int lab_quick(const lab_report *r);
 
 /* Of the seed number s = 0, 1, ... */

@@ -251,18 +251,17 @@ static int run_noise(lab_run *run)
 static const double rate_factor[RATES] = {1, 2, 0.5, 4, 0.25, 8}; /* in the order of the attempts */
 
 /* Images until the loss is 0.3: between two looks, by a straight line in log loss. nan: not within
-   `most`. */
-static int images_to_target(lab_run *run, size_t batch, double rate, double most, double *images)
+   `most`, or the rate is too large; -1 after an error. */
+static double images_to_target(lab_run *run, size_t batch, double rate, double most)
 {
     const trainer_plan plan = {
         .network = network, .set = &train, .batch = batch, .least = batch, .context = &rate};
     const size_t every = SEEN_EVERY / batch;
     const double target = log(run->quick ? 2.2 : 0.3);
-    double last = 0, now = 0;
+    double last = 0, now = 0, images = (double)NAN;
     nrm_acc loss = 0;
     trainer t;
     int failed = trainer_open(&t, run, &plan);
-    *images = (double)NAN;
     while (!failed && t.status == NRM_OK && (double)(t.step * batch) < most) {
         failed = trainer_step(&t);
         if (failed || t.status != NRM_OK || t.step % every > 0) continue;
@@ -274,10 +273,10 @@ static int images_to_target(lab_run *run, size_t batch, double rate, double most
     }
     if (!failed && t.status == NRM_OK && now <= target && last > target) {
         const double back = (target - now) / (last - now) * (double)(every * batch);
-        *images = (double)(t.step * batch) - back;
+        images = (double)(t.step * batch) - back;
     }
     trainer_close(&t);
-    return failed; /* not finite: this rate is too large */
+    return failed ? -1 : images;
 }
 
 /* At the best of the learning rates: images, steps and the rate. */
@@ -288,8 +287,8 @@ static int worth_of(lab_run *run, size_t batch)
     size_t k;
     for (k = 0; k < RATES; k++) {
         const double lr = 0.1 * sqrt(b / 64) * rate_factor[k];
-        double images;
-        if (images_to_target(run, batch, lr, 2 * best, &images)) return -1;
+        const double images = images_to_target(run, batch, lr, 2 * best);
+        if (images < 0) return -1;
         if (images < best || (isnan(best_rate) && images > 0)) {
             best = images;
             best_rate = lr;

@@ -1,6 +1,5 @@
 /* residual.c - see residual.h. */
 #include "residual.h"
-#include "dataset.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,52 +7,68 @@
 #include <string.h>
 #include "draw.h"
 
-enum { RESIDUALI_HIDDEN_MAX = 64 };
+enum { DEEPI_HIDDEN_MAX = 64 };
 
-void residual_free(residual_net *net)
+void deep_free(deep_net *net)
 {
     free(net->block);
     free(net->past);
     memset(net, 0, sizeof *net);
 }
 
-int residual_make(residual_net *net, const residual_spec *of)
+static void deepi_draw_weights(const nrm_mlp *mlp, int he, uint64_t seed)
 {
-    nrm_mlp_layer layer[RESIDUALI_HIDDEN_MAX + 1];
-    const size_t hidden = 2 * of->blocks + 1;
-    nrm_mlp_spec spec;
+    size_t l;
+    for (l = 0; l < mlp->spec.layers; l++) {
+        const nrm_mlp_state *s = &mlp->state[l];
+        const size_t fan = he ? s->in : s->in + s->shape.width;
+        draw_normals(s->W, s->in * s->shape.width, sqrt(2.0 / (double)fan), seed, 4 * l);
+    }
+}
+
+int deep_make(deep_net *net, const deep_spec *spec, uint64_t seed)
+{
+    nrm_mlp_layer layer[DEEPI_HIDDEN_MAX + 1];
+    const int residual = spec->kind == DEEP_RESIDUAL;
+    const size_t hidden = residual ? 2 * spec->depth + 1 : spec->depth;
+    const size_t usual = residual ? DEEP_RESIDUAL_WIDTH : DEEP_PLAIN_WIDTH;
+    const size_t width = spec->width > 0 ? spec->width : usual;
+    nrm_mlp_spec of;
     size_t l;
     memset(net, 0, sizeof *net);
-    if (hidden > RESIDUALI_HIDDEN_MAX) {
-        fprintf(stderr, "no residual network: more than %d hidden layers\n", RESIDUALI_HIDDEN_MAX);
+    net->spec = *spec;
+    if (hidden > DEEPI_HIDDEN_MAX) {
+        fprintf(stderr, "no network: more than %d hidden layers\n", DEEPI_HIDDEN_MAX);
         return -1;
     }
-    spec = training_plain(layer, hidden, of->width, NRM_RELU, of->norm);
-    for (l = 0; l <= hidden; l++) layer[l].bias = 0;
-    layer[hidden].width = of->classes;
-    spec.inputs = of->inputs;
-    spec.max_batch = of->max_batch;
-    spec.heavy_ball = of->keep;
-    net->mlp = training_net(&spec, &net->block);
-    net->past = (nrm_real *)malloc(of->max_batch * of->width * sizeof *net->past);
-    if (!net->mlp || !net->past) {
-        fprintf(stderr, "no residual network\n");
-        residual_free(net);
+    of = training_plain(layer, hidden, width, NRM_RELU, spec->norm);
+    of.max_batch = spec->max_batch > 0 ? spec->max_batch : DEEP_BATCH;
+    of.seed = seed;
+    of.init = spec->he ? NRM_INIT_HE : NRM_INIT_XAVIER;
+    of.heavy_ball = spec->keep;
+    if (spec->inputs > 0) of.inputs = spec->inputs;
+    if (spec->classes > 0) layer[hidden].width = spec->classes;
+    for (l = 0; residual && l <= hidden; l++) layer[l].bias = 0;
+    net->past = (nrm_real *)malloc(of.max_batch * width * sizeof *net->past);
+    net->mlp = net->past ? training_net(&of, &net->block) : NULL;
+    if (!net->mlp) {
+        fprintf(stderr, "no network of depth %lu\n", (unsigned long)spec->depth);
+        deep_free(net);
         return -1;
     }
-    for (l = 0; l <= hidden; l++) {
-        const nrm_mlp_state *s = &net->mlp->state[l];
-        const size_t fan = of->he ? s->in : s->in + s->shape.width;
-        draw_normals(s->W, s->in * s->shape.width, sqrt(2.0 / (double)fan), of->seed, 4 * l);
-    }
+    if (residual) deepi_draw_weights(net->mlp, spec->he, seed);
+    net->params = net->mlp->params;
+    net->grads = net->mlp->grads;
+    net->n_params = net->mlp->n_params;
+    net->layers = net->mlp->spec.layers;
     return 0;
 }
 
 /* ---- between weights and ReLU: the norm, and what passes a block by -------------------------- */
 
-static int residuali_forward(void *context, nrm_mlp *mlp, size_t l, size_t N)
+static int deepi_forward(void *context, nrm_mlp *mlp, size_t l, size_t N)
 {
-    const residual_net *net = (const residual_net *)context;
+    const deep_net *net = (const deep_net *)context;
     nrm_mlp_state *s = &mlp->state[l];
     nrm_running *running = net->mode == NRM_TRAIN && !net->track ? NULL : &s->running;
     const nrm_real eps = mlp->spec.eps;
@@ -72,9 +87,9 @@ static int residuali_forward(void *context, nrm_mlp *mlp, size_t l, size_t N)
 
 /* At the end of a block: d comes through the next one and has been behind this layer's ReLU; what
    passed the next one by has not. */
-static int residuali_backward(void *context, nrm_mlp *mlp, size_t l, nrm_real *d, size_t N)
+static int deepi_backward(void *context, nrm_mlp *mlp, size_t l, nrm_real *d, size_t N)
 {
-    const residual_net *net = (const residual_net *)context;
+    const deep_net *net = (const deep_net *)context;
     const nrm_mlp_state *s = &mlp->state[l];
     const size_t width = s->shape.width, cells = N * width;
     size_t i;
@@ -93,47 +108,58 @@ static int residuali_backward(void *context, nrm_mlp *mlp, size_t l, nrm_real *d
     return rc;
 }
 
-static training_between residuali_between(residual_net *net, int mode, int track)
+static training_between deepi_between(deep_net *net, int mode, int track)
 {
-    const training_between between = {net, residuali_forward, residuali_backward};
+    const training_between between = {net, deepi_forward, deepi_backward};
     net->mode = mode;
     net->track = track;
     return between;
 }
 
-int residual_gradient(residual_net *net, nrm_acc *loss, const nrm_real *x, const int *labels,
-                      size_t N, int track)
+/* Of a residual network. With `track` running statistics move on. */
+static int deepi_gradient(deep_net *net, nrm_acc *loss, const nrm_real *x, const int *labels,
+                          size_t N, int track)
 {
-    const training_between between = residuali_between(net, NRM_TRAIN, track);
-    const nrm_mlp *mlp = net->mlp;
+    const training_between between = deepi_between(net, NRM_TRAIN, track);
     nrm_acc value = 0;
     size_t i;
-    int rc = N > mlp->spec.max_batch ? NRM_ESIZE : NRM_OK;
+    int rc = N > net->mlp->spec.max_batch ? NRM_ESIZE : NRM_OK;
     if (rc == NRM_OK) rc = training_gradient(net->mlp, &value, x, labels, N, &between);
-    for (i = 0; rc == NRM_OK && i < mlp->n_params; i++)
-        if (mlp->grads[i] - mlp->grads[i] != 0) rc = NRM_NONFINITE;
+    for (i = 0; rc == NRM_OK && i < net->n_params; i++)
+        if (net->grads[i] - net->grads[i] != 0) rc = NRM_NONFINITE;
     if (loss && rc >= 0) *loss = value;
     return rc;
 }
 
-int residual_step(residual_net *net, nrm_real rate, nrm_real decay)
+int deep_gradient(deep_net *net, nrm_acc *loss, const nrm_real *x, const int *labels, size_t N)
 {
-    nrm_mlp *mlp = net->mlp;
-    size_t i;
-    for (i = 0; i < mlp->n_params; i++) mlp->grads[i] += decay * mlp->params[i];
-    mlp->spec.lr = rate;
-    return nrm_mlp_step(mlp);
+    if (net->spec.kind == DEEP_RESIDUAL) return deepi_gradient(net, loss, x, labels, N, 0);
+    return nrm_mlp_gradient(net->mlp, loss, x, labels, N, NRM_TRAIN);
 }
 
-int residual_eval(residual_net *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x,
-                  const int *labels, size_t N)
+int deep_train_step(deep_net *net, nrm_real rate, nrm_acc *loss, const nrm_real *x,
+                    const int *labels, size_t N)
 {
-    const training_between between = residuali_between(net, NRM_INFER, 0);
+    size_t i;
+    int rc;
+    net->mlp->spec.lr = rate;
+    if (net->spec.kind == DEEP_PLAIN) return nrm_mlp_train_step(net->mlp, loss, x, labels, N);
+    rc = deepi_gradient(net, loss, x, labels, N, 1);
+    if (rc != NRM_OK) return rc;
+    for (i = 0; i < net->n_params; i++) net->grads[i] += net->spec.decay * net->params[i];
+    return nrm_mlp_step(net->mlp);
+}
+
+int deep_eval(deep_net *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x, const int *labels,
+              size_t N)
+{
+    const training_between between = deepi_between(net, NRM_INFER, 0);
     nrm_mlp *mlp = net->mlp;
-    const size_t most = mlp->spec.max_batch, classes = mlp->state[mlp->spec.layers - 1].shape.width;
+    const size_t most = mlp->spec.max_batch, classes = mlp->state[net->layers - 1].shape.width;
     double sum = 0, right = 0;
     size_t at, n;
     int worst = NRM_OK;
+    if (net->spec.kind == DEEP_PLAIN) return nrm_mlp_eval(mlp, loss, accuracy, x, labels, N);
     for (at = 0; at < N; at += n) {
         nrm_acc value = 0, part = 0;
         int rc;
@@ -151,72 +177,7 @@ int residual_eval(residual_net *net, nrm_acc *loss, nrm_acc *accuracy, const nrm
     return worst;
 }
 
-/* ---- a network of either kind ---------------------------------------------------------------- */
-
-static int deepi_make_plain(deep_net *net, uint64_t seed)
-{
-    nrm_mlp_layer layer[RESIDUALI_HIDDEN_MAX + 1];
-    const size_t hidden = net->spec.depth;
-    nrm_mlp_spec spec;
-    if (hidden > RESIDUALI_HIDDEN_MAX) {
-        fprintf(stderr, "no plain network: more than %d hidden layers\n", RESIDUALI_HIDDEN_MAX);
-        return -1;
-    }
-    spec = training_plain(layer, hidden, DEEP_PLAIN_WIDTH, NRM_RELU, net->spec.norm);
-    spec.max_batch = DEEP_BATCH;
-    spec.seed = seed;
-    spec.init = net->spec.he ? NRM_INIT_HE : NRM_INIT_XAVIER;
-    spec.heavy_ball = net->spec.keep;
-    net->residual.mlp = training_net(&spec, &net->residual.block);
-    return net->residual.mlp ? 0 : -1;
-}
-
-int deep_make(deep_net *net, const deep_spec *spec, uint64_t seed)
-{
-    const residual_spec residual = {DATASET_PIXELS, DEEP_RESIDUAL_WIDTH, spec->depth,
-                                    DEEP_CLASSES,   DEEP_BATCH,          spec->norm,
-                                    spec->he,       spec->keep,          seed};
-    memset(net, 0, sizeof *net);
-    net->spec = *spec;
-    if (spec->kind == DEEP_PLAIN ? deepi_make_plain(net, seed)
-                                 : residual_make(&net->residual, &residual))
-        return -1;
-    net->mlp = net->residual.mlp;
-    net->params = net->mlp->params;
-    net->grads = net->mlp->grads;
-    net->n_params = net->mlp->n_params;
-    net->layers = net->mlp->spec.layers;
-    return 0;
-}
-
-void deep_free(deep_net *net)
-{
-    residual_free(&net->residual);
-}
-
-int deep_gradient(deep_net *net, nrm_acc *loss, const nrm_real *x, const int *labels, size_t N)
-{
-    if (net->spec.kind == DEEP_PLAIN)
-        return nrm_mlp_gradient(net->mlp, loss, x, labels, N, NRM_TRAIN);
-    return residual_gradient(&net->residual, loss, x, labels, N, 0);
-}
-
-int deep_train_step(deep_net *net, nrm_real rate, nrm_acc *loss, const nrm_real *x,
-                    const int *labels, size_t N)
-{
-    int rc;
-    net->mlp->spec.lr = rate;
-    if (net->spec.kind == DEEP_PLAIN) return nrm_mlp_train_step(net->mlp, loss, x, labels, N);
-    rc = residual_gradient(&net->residual, loss, x, labels, N, 1);
-    return rc == NRM_OK ? residual_step(&net->residual, rate, net->spec.decay) : rc;
-}
-
-int deep_eval(deep_net *net, nrm_acc *loss, nrm_acc *accuracy, const nrm_real *x, const int *labels,
-              size_t N)
-{
-    if (net->spec.kind == DEEP_PLAIN) return nrm_mlp_eval(net->mlp, loss, accuracy, x, labels, N);
-    return residual_eval(&net->residual, loss, accuracy, x, labels, N);
-}
+/* ---- what it has computed -------------------------------------------------------------------- */
 
 const nrm_real *deep_output(const deep_net *net, size_t k, size_t *width)
 {

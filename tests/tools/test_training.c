@@ -221,29 +221,28 @@ static void test_reestimate(void)
 
 /* ---- the residual network -------------------------------------------------------------------- */
 
-static const residual_spec residual = {IN, WIDTH,         2, CLASSES, ROWS, NRM_BATCH_NORM,
-                                       0,  (nrm_real)0.9, 11};
+static const deep_spec residual = {
+    DEEP_RESIDUAL, NRM_BATCH_NORM, 0, 2, (nrm_real)0.9, (nrm_real)5e-4, IN, WIDTH, CLASSES, ROWS};
 
 static void test_residual_probe_leaves_no_trace(void)
 {
-    residual_net net;
+    deep_net net;
     nrm_real x[ROWS * IN], mean, weight;
     nrm_acc loss, again;
     int labels[ROWS];
     draw(x, labels);
-    if (!CHECK(residual_make(&net, &residual) == 0)) return;
-    CHECK_INT(net.mlp->spec.layers, 6);
-    weight = net.mlp->params[0];
-    OK(residual_gradient(&net, &loss, x, labels, ROWS, 0));
-    OK(residual_gradient(&net, &again, x, labels, ROWS, 0));
+    if (!CHECK(deep_make(&net, &residual, 11) == 0)) return;
+    CHECK_INT(net.layers, 6);
+    weight = net.params[0];
+    OK(deep_gradient(&net, &loss, x, labels, ROWS));
+    OK(deep_gradient(&net, &again, x, labels, ROWS));
     CHECK_NEAR(loss, again, 0);
     mean = net.mlp->state[0].running.mean[0];
-    CHECK(!(mean < 0) && !(mean > 0) && !(net.mlp->params[0] < weight) &&
-          !(net.mlp->params[0] > weight));
-    OK(residual_gradient(&net, &loss, x, labels, ROWS, 1));
+    CHECK(!(mean < 0) && !(mean > 0) && !(net.params[0] < weight) && !(net.params[0] > weight));
+    OK(deep_train_step(&net, (nrm_real)0.1, &loss, x, labels, ROWS));
     CHECK(net.mlp->state[0].running.mean[0] != mean);
-    CHECK_INT(residual_gradient(&net, &loss, x, labels, ROWS + 1, 0), NRM_ESIZE);
-    residual_free(&net);
+    CHECK_INT(deep_gradient(&net, &loss, x, labels, ROWS + 1), NRM_ESIZE);
+    deep_free(&net);
 }
 
 #ifdef NRM_DOUBLE
@@ -255,22 +254,22 @@ static void test_residual_gradient(void)
     size_t k, i;
     draw(x, labels);
     for (k = 0; k < 3; k++) {
-        residual_spec spec = residual;
-        residual_net net;
+        deep_spec spec = residual;
+        deep_net net;
         spec.norm = norms[k];
-        if (!CHECK(residual_make(&net, &spec) == 0)) return;
-        for (i = 0; i < net.mlp->n_params; i++) {
-            const double h = 1e-6, kept = net.mlp->params[i];
+        if (!CHECK(deep_make(&net, &spec, 11) == 0)) return;
+        for (i = 0; i < net.n_params; i++) {
+            const double h = 1e-6, kept = net.params[i];
             nrm_acc up, down;
-            net.mlp->params[i] = kept + h;
-            OK(residual_gradient(&net, &up, x, labels, ROWS, 0));
-            net.mlp->params[i] = kept - h;
-            OK(residual_gradient(&net, &down, x, labels, ROWS, 0));
-            net.mlp->params[i] = kept;
-            OK(residual_gradient(&net, NULL, x, labels, ROWS, 0));
-            CHECK_NEAR(net.mlp->grads[i], (up - down) / (2 * h), 1e-7);
+            net.params[i] = kept + h;
+            OK(deep_gradient(&net, &up, x, labels, ROWS));
+            net.params[i] = kept - h;
+            OK(deep_gradient(&net, &down, x, labels, ROWS));
+            net.params[i] = kept;
+            OK(deep_gradient(&net, NULL, x, labels, ROWS));
+            CHECK_NEAR(net.grads[i], (up - down) / (2 * h), 1e-7);
         }
-        residual_free(&net);
+        deep_free(&net);
     }
 }
 #endif
@@ -278,37 +277,39 @@ static void test_residual_gradient(void)
 /* Two steps with momentum and decay, by hand. */
 static void test_residual_step(void)
 {
-    residual_net net;
+    deep_net net;
+    nrm_real x[ROWS * IN];
+    int labels[ROWS], step;
     double w, v = 0;
-    int step;
-    if (!CHECK(residual_make(&net, &residual) == 0)) return;
-    w = (double)net.mlp->params[0];
+    draw(x, labels);
+    if (!CHECK(deep_make(&net, &residual, 11) == 0)) return;
+    w = (double)net.params[0];
     for (step = 0; step < 2; step++) {
-        net.mlp->grads[0] = (nrm_real)(0.5 + step);
-        OK(residual_step(&net, (nrm_real)0.1, (nrm_real)5e-4));
-        v = 0.9 * v + (0.5 + step + 5e-4 * w);
+        OK(deep_gradient(&net, NULL, x, labels, ROWS));
+        v = 0.9 * v + ((double)net.grads[0] + 5e-4 * w);
+        OK(deep_train_step(&net, (nrm_real)0.1, NULL, x, labels, ROWS));
         w -= 0.1 * v;
     }
-    CHECK_NEAR(net.mlp->params[0], w, 1e-6);
-    residual_free(&net);
+    CHECK_NEAR(net.params[0], w, 1e-6);
+    deep_free(&net);
 }
 
 static void test_residual_evaluation_in_parts(void)
 {
-    residual_net net, wide;
-    residual_spec spec = residual;
+    deep_net net, wide;
+    deep_spec spec = residual;
     nrm_real x[ROWS * IN];
     nrm_acc loss, accuracy, loss2, accuracy2;
     int labels[ROWS];
     draw(x, labels);
     spec.max_batch = 3; /* 3 + 3 + 2 */
-    if (!CHECK(residual_make(&net, &spec) == 0 && residual_make(&wide, &residual) == 0)) return;
-    OK(residual_eval(&net, &loss, &accuracy, x, labels, ROWS));
-    OK(residual_eval(&wide, &loss2, &accuracy2, x, labels, ROWS));
+    if (!CHECK(deep_make(&net, &spec, 11) == 0 && deep_make(&wide, &residual, 11) == 0)) return;
+    OK(deep_eval(&net, &loss, &accuracy, x, labels, ROWS));
+    OK(deep_eval(&wide, &loss2, &accuracy2, x, labels, ROWS));
     CHECK_NEAR(loss, loss2, 1e-6);
     CHECK_NEAR(accuracy, accuracy2, 1e-6);
-    residual_free(&net);
-    residual_free(&wide);
+    deep_free(&net);
+    deep_free(&wide);
 }
 
 /* ---- the convolutional network --------------------------------------------------------------- */

@@ -324,47 +324,40 @@ static plot_style look_of(size_t arm)
     return lab_style(arm % 2 ? "batch" : "none");
 }
 
-static int report(lab_report *r)
-{
-    static const lab_page pages[3] = {
-        {"With batch norm test accuracy rises sooner, and a sigmoid's inputs keep still",
-         .height = 710, .scale = 0.86, .widths = {1.15, 1, 1}},
-        {"Batch norm is ahead at other learning rates and first weights too", "settings", 1250,
-         .shared_legend = 1},
-        {"Without batch norm each unit of the last hidden layer wanders further", "units", 710,
-         0.86}};
-    static const lab_panel main_page[] = {
-        {ACCURACY(0, LAB_RANGE, 0.7, .heading = "test accuracy",
-                  .legend = PLOT_LEGEND_BOTTOM_RIGHT)},
-        {FAN(1, "input of one sigmoid, without"), .series = "unit0", .other = 1},
-        {FAN(2, "with batch norm"), .arm = 1, .series = "unit0", .other = 1}};
-    static const lab_panel settings_page[] = {
-        {ACCURACY(0, LAB_RANGE, 0.7,
-                  .heading = "weights of sd 0.1, learning rate 0.1: panel a of the first page")},
-        {ACCURACY(1, LAB_EACH_SEED, 0.7, .col = 1,
-                  .heading = "weights of sd 0.1, learning rate 0.5")},
-        {ACCURACY(2, LAB_EACH_SEED, 0, .row = 1,
-                  .heading = "weights of sd 0.01, learning rate 0.1")},
-        {ACCURACY(3, LAB_EACH_SEED, 0, .row = 1, .col = 1,
-                  .heading = "weights of sd 0.01, learning rate 0.5")}};
-    static const lab_panel units_page[] = {
-        {FAN(0, "median of the 100 units, without"), .series = "units"},
-        {FAN(1, "the same with batch norm"), .arm = 1, .series = "units"},
-        {.axes = {.col = 2, .heading = "how far each unit wanders", .y = "units below (%)",
-                  .x = "D: wandering of the median / width", .x_scale = PLOT_LOG10,
-                  .y_range = {0, 100}, .legend = PLOT_LEGEND_ABOVE},
-         .draw = draw_distribution, .series = "unit_D"}};
-    check(r);
-    lab_judge(r);
-    return lab_draw(r, &pages[0], main_page, LAB_COUNT(main_page)) ||
-           lab_draw(r, &pages[1], settings_page, LAB_COUNT(settings_page)) ||
-           lab_draw(r, &pages[2], units_page, LAB_COUNT(units_page));
-}
+static const lab_panel main_page[] = {
+    {ACCURACY(0, LAB_RANGE, 0.7, .heading = "test accuracy",
+              .legend = PLOT_LEGEND_BOTTOM_RIGHT)},
+    {FAN(1, "input of one sigmoid, without"), .series = "unit0", .other = 1},
+    {FAN(2, "with batch norm"), .arm = 1, .series = "unit0", .other = 1}};
+static const lab_panel settings_page[] = {
+    {ACCURACY(0, LAB_RANGE, 0.7,
+              .heading = "weights of sd 0.1, learning rate 0.1: panel a of the first page")},
+    {ACCURACY(1, LAB_EACH_SEED, 0.7, .col = 1,
+              .heading = "weights of sd 0.1, learning rate 0.5")},
+    {ACCURACY(2, LAB_EACH_SEED, 0, .row = 1,
+              .heading = "weights of sd 0.01, learning rate 0.1")},
+    {ACCURACY(3, LAB_EACH_SEED, 0, .row = 1, .col = 1,
+              .heading = "weights of sd 0.01, learning rate 0.5")}};
+static const lab_panel units_page[] = {
+    {FAN(0, "median of the 100 units, without"), .series = "units"},
+    {FAN(1, "the same with batch norm"), .arm = 1, .series = "units"},
+    {.axes = {.col = 2, .heading = "how far each unit wanders", .y = "units below (%)",
+              .x = "D: wandering of the median / width", .x_scale = PLOT_LOG10,
+              .y_range = {0, 100}, .legend = PLOT_LEGEND_ABOVE},
+     .draw = draw_distribution, .series = "unit_D"}};
+static const lab_page pages[] = {
+    {"With batch norm test accuracy rises sooner, and a sigmoid's inputs keep still",
+     .height = 710, .scale = 0.86, .widths = {1.15, 1, 1}, LAB_PANELS(main_page)},
+    {"Batch norm is ahead at other learning rates and first weights too", "settings", 1250,
+     .shared_legend = 1, LAB_PANELS(settings_page)},
+    {"Without batch norm each unit of the last hidden layer wanders further", "units", 710,
+     0.86, LAB_PANELS(units_page)}};
 /* clang-format on */
 
-LAB_PROGRAM("11_ioffe_figure1",
-            "Does the input of a sigmoid stay where it is with batch norm? (Ioffe & Szegedy, "
-            "Fig. 1)",
-            "784-100-100-100-10, sigmoid, binary pixels, batches of 60, 50,000 steps of SGD; "
-            "weights N(0, 0.1²) and learning rate 0.1 where not said otherwise",
-            .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)
+LAB_TABLES("11_ioffe_figure1",
+           "Does the input of a sigmoid stay where it is with batch norm? (Ioffe & Szegedy, "
+           "Fig. 1)",
+           "784-100-100-100-10, sigmoid, binary pixels, batches of 60, 50,000 steps of SGD; "
+           "weights N(0, 0.1²) and learning rate 0.1 where not said otherwise",
+           .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of,
+           .after = check)

@@ -468,29 +468,22 @@ static const lab_panel stages[] = {STAGES(RELU13, "13 x 100 ReLU", 9),
                                    STAGES(TANH6, "6 x 100 tanh", 4)};
 
 #define AT(rate) "Hidden layers of 100, Glorot weights, SGD, learning rate " rate ", batches of 128"
-static int report(lab_report *r)
-{
-    static const lab_page pages[4] = {
-        {"The shift is no smaller with batch norm, but the gradient keeps its direction better",
-         NULL, 1120, .shared_legend = 1, .settings = AT("0.1") "; medians of 75 steps"},
-        {"Networks that stand still or take tiny steps have hardly any shift", "slow", 1120,
-         .shared_legend = 1, .settings = AT("0.01") "; medians of 75 steps"},
-        {"In other layers too the gradient keeps its direction better with batch norm", "layers",
-         1120, .shared_legend = 1, .settings = AT("0.1") "; medians of 75 steps"},
-        {"At the same loss batch norm's gradient turns less under a step", "stage", 1120,
-         .shared_legend = 1, .settings = AT("0.1") "; c, f: a mark for 75 steps of a seed, means "
-         "between the thin lines"}};
-    lab_judge(r);
-    check_first_layer(r);
-    lab_check_same_bits(r);
-    return lab_draw(r, &pages[0], fast_panels, LAB_COUNT(fast_panels)) ||
-           lab_draw(r, &pages[1], slow_panels, LAB_COUNT(slow_panels)) ||
-           lab_draw(r, &pages[2], layer_panels, LAB_COUNT(layer_panels)) ||
-           lab_draw(r, &pages[3], stages, LAB_COUNT(stages));
-}
+static const lab_page pages[] = {
+    {"The shift is no smaller with batch norm, but the gradient keeps its direction better",
+     NULL, 1120, .shared_legend = 1, .settings = AT("0.1") "; medians of 75 steps",
+     LAB_PANELS(fast_panels)},
+    {"Networks that stand still or take tiny steps have hardly any shift", "slow", 1120,
+     .shared_legend = 1, .settings = AT("0.01") "; medians of 75 steps", LAB_PANELS(slow_panels)},
+    {"In other layers too the gradient keeps its direction better with batch norm", "layers",
+     1120, .shared_legend = 1, .settings = AT("0.1") "; medians of 75 steps",
+     LAB_PANELS(layer_panels)},
+    {"At the same loss batch norm's gradient turns less under a step", "stage", 1120,
+     .shared_legend = 1, .settings = AT("0.1") "; c, f: a mark for 75 steps of a seed, means "
+     "between the thin lines", LAB_PANELS(stages)}};
 /* clang-format on */
 
-LAB_PROGRAM("14_covariate_shift", "Does batch norm reduce internal covariate shift?",
-            "Hidden layers of 100 units, Glorot weights, pixels standardized, SGD, batches of "
-            "128, 1500 steps; looked at in the first 20 steps and in every 10th; medians",
-            .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)
+LAB_TABLES("14_covariate_shift", "Does batch norm reduce internal covariate shift?",
+           "Hidden layers of 100 units, Glorot weights, pixels standardized, SGD, batches of "
+           "128, 1500 steps; looked at in the first 20 steps and in every 10th; medians",
+           .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of,
+           .after = check_first_layer)

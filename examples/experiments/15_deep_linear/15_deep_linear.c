@@ -729,36 +729,25 @@ static const lab_panel ridges[] = {
     RIDGES(0, "Layer 9, no norm", NONE, "9"), RIDGES(1, "Layer 9, batch norm", BATCH, "9"),
     RIDGES(2, "Layer 17, no norm", NONE, "17"), RIDGES(3, "Layer 17, batch norm", BATCH, "17")};
 
-static int report(lab_report *r)
-{
-    const size_t seeds = lab_seeds(r, L2), runs = seeds < 5 ? seeds : 5; /* drawn one by one */
-    const lab_page pages[6] = {
-        {"Batch norm ends lower, though at the lower rate its gradients turn more", NULL, 1160,
-         .shared_legend = 1, .settings = SETTINGS "; at 10^{-7} five seeds"},
-        {"The shift is larger with batch norm at the lower rate, and alike at the higher", "shift",
-         1160, .shared_legend = 1, .settings = SETTINGS "; at 10^{-7} five seeds"},
-        {"Only early on does the loss along the gradient vary less with batch norm", "landscape",
-         1080, .shared_legend = 1, .settings = SETTINGS "; at 10^{-7} five seeds"},
-        {"L1, L2 and L∞ end below no norm as well; none is below batch norm", "lp", 1240,
-         .settings = "25 linear layers of 10 x 10, norm after layers 1 to 24, learning rate "
-         "10^{-6}; geometric means of seeds, each with an A of its own; rings: the paper's last "
-         "loss", .seeds = seeds},
-        {"Runs come to rest at the loss of the best map of some rank", "runs", 800,
-         .shared_legend = 1, .settings = SETTINGS "; thin lines: the best maps of each rank",
-         .seeds = runs},
-        {"A unit's values widen or shrink in the first thousand steps, and then stay", "units", 800,
-         .settings = SETTINGS, .seeds = 1}};
-    check_all(r);
-    lab_judge(r);
-    return lab_draw(r, &pages[0], turns, LAB_COUNT(turns)) ||
-           lab_draw(r, &pages[1], shifts, LAB_COUNT(shifts)) ||
-           lab_draw(r, &pages[2], landscapes, LAB_COUNT(landscapes)) ||
-           lab_draw(r, &pages[3], of_norms, LAB_COUNT(of_norms)) ||
-           lab_draw(r, &pages[4], ranks, runs) ||
-           lab_draw(r, &pages[5], ridges, LAB_COUNT(ridges));
-}
+static const lab_page pages[] = {
+    {"Batch norm ends lower, though at the lower rate its gradients turn more", NULL, 1160,
+     .shared_legend = 1, .settings = SETTINGS "; at 10^{-7} five seeds", LAB_PANELS(turns)},
+    {"The shift is larger with batch norm at the lower rate, and alike at the higher", "shift",
+     1160, .shared_legend = 1, .settings = SETTINGS "; at 10^{-7} five seeds", LAB_PANELS(shifts)},
+    {"Only early on does the loss along the gradient vary less with batch norm", "landscape",
+     1080, .shared_legend = 1, .settings = SETTINGS "; at 10^{-7} five seeds",
+     LAB_PANELS(landscapes)},
+    {"L1, L2 and L∞ end below no norm as well; none is below batch norm", "lp", 1240,
+     .settings = "25 linear layers of 10 x 10, norm after layers 1 to 24, learning rate "
+     "10^{-6}; geometric means of seeds, each with an A of its own; rings: the paper's last "
+     "loss", .seeds = 20, LAB_PANELS(of_norms)},
+    {"Runs come to rest at the loss of the best map of some rank", "runs", 800,
+     .shared_legend = 1, .settings = SETTINGS "; thin lines: the best maps of each rank",
+     .seeds = 5, LAB_PANELS(ranks)},
+    {"A unit's values widen or shrink in the first thousand steps, and then stay", "units", 800,
+     .settings = SETTINGS, .seeds = 1, LAB_PANELS(ridges)}};
 
-LAB_PROGRAM("15_deep_linear",
+LAB_TABLES("15_deep_linear",
             "Does batch norm help 25 linear layers, and is it covariate shift that it takes away?",
-            SETTINGS, .revision = 2, .look = look_of)
+            SETTINGS, .revision = 2, .look = look_of, .after = check_all)
 /* clang-format on */

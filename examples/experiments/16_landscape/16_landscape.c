@@ -789,30 +789,21 @@ static const lab_panel units[] = {
     OF_UNIT(L1, "L1", ""), OF_UNIT(L2, "L2", ""), OF_UNIT(LINF, "L∞", "")};
 
 #define RUN "784-100x13-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 3000 steps"
-static int report(lab_report *r)
-{
-    static const lab_page pages[5] = {
-        {"Along the gradient loss and gradient vary less with batch norm", NULL, 1120,
-         .shared_legend = 1},
-        {"Along the gradient of one run the loss reaches 10 only without a norm, as in VGG", "run",
-         760, .shared_legend = 1, .settings = RUN "; s = 1/2, 1, 2, 4 times the rate",
-         .seeds = 1},
-        {"Small steps, random directions: there batch norm is not the smoother one", "sensitivity",
-         1320},
-        {"L1, L2 and L∞ smooth the landscape as batch norm does, and keep means still", "family",
-         1320},
-        {"Without a norm a unit's inputs spread; with batch norm, L1, L2 and L∞ hardly",
-         "histograms", 700, .shared_legend = 1, .settings = RUN ", layer 7", .seeds = 1}};
-    lab_check_same_bits(r);
-    lab_judge(r);
-    return lab_draw(r, &pages[0], medians, LAB_COUNT(medians)) ||
-           lab_draw(r, &pages[1], figure_4, LAB_COUNT(figure_4)) ||
-           lab_draw(r, &pages[2], sensitivity, LAB_COUNT(sensitivity)) ||
-           lab_draw(r, &pages[3], family, LAB_COUNT(family)) ||
-           lab_draw(r, &pages[4], units, LAB_COUNT(units));
-}
+static const lab_page pages[] = {
+    {"Along the gradient loss and gradient vary less with batch norm", NULL, 1120,
+     .shared_legend = 1, LAB_PANELS(medians)},
+    {"Along the gradient of one run the loss reaches 10 only without a norm, as in VGG", "run",
+     760, .shared_legend = 1, .settings = RUN "; s = 1/2, 1, 2, 4 times the rate",
+     .seeds = 1, LAB_PANELS(figure_4)},
+    {"Small steps, random directions: there batch norm is not the smoother one", "sensitivity",
+     1320, LAB_PANELS(sensitivity)},
+    {"L1, L2 and L∞ smooth the landscape as batch norm does, and keep means still", "family",
+     1320, LAB_PANELS(family)},
+    {"Without a norm a unit's inputs spread; with batch norm, L1, L2 and L∞ hardly",
+     "histograms", 700, .shared_legend = 1, .settings = RUN ", layer 7", .seeds = 1,
+     LAB_PANELS(units)}};
 
-LAB_PROGRAM("16_landscape", "Is the loss smoother along the gradient with a norm?",
+LAB_TABLES("16_landscape", "Is the loss smoother along the gradient with a norm?",
             "784-100x13-10 and 784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 3000 "
             "steps; s = 1/2, 1, 2, 4 times the rate",
             .revision = 4, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)

@@ -312,6 +312,12 @@ static double growth_by(double variance)
     return REAL_EPS * (1 - 1 / (DELTA * DELTA)) / (2 * variance);
 }
 
+static void check_growth(lab_report *r)
+{
+    lab_check(r, fabs(growth_by(1) - 4.635e-6) < 1e-8, "a growth of 4.6e-6 at variance 1, ε = 1e-5",
+              "%.3e", growth_by(1));
+}
+
 static void judge_growth(lab_report *r, const lab_claim *c)
 {
     const double bias = most(r, BATCH_NORM, "bias_gradient", 0);
@@ -439,37 +445,30 @@ static void draw_growth(lab_report *r, plot_panel *p, const lab_panel *panel)
 }
 
 /* clang-format off */
-static int report(lab_report *r)
-{
-    static const lab_page pages[2] = {
-        {"Each norm is blind to its own row of changes, and to no other", NULL, 1160},
-        {"Weights that do not matter have gradients at right angles to them", "gradients", 840,
-         .widths = {1.35, 1}}};
-    static const lab_panel outputs[] = {
-        {.axes = {.heading =
-                      "largest change of a logit / largest logit, ε → 0 (✓: < 10^{-12})",
-                  .frame = PLOT_BARE},
-         .draw = draw_changes},
-        {.axes = {.row = 1, .heading = "the same with ε = 10^{-5}", .frame = PLOT_BARE},
-         .draw = draw_changes, .other = 1}};
-    static const lab_panel gradients[] = {
-        {.axes = {.heading = "error of the gradient's equations, mean of seeds (✓: < 10^{-10})",
-                  .frame = PLOT_BARE},
-         .draw = draw_changes, .series = "law"},
-        {.axes = {.col = 1, .heading = "W × 3.7 with ε = 10^{-5}: batch norm's units",
-                  .x = "variance σ^{2} of a unit's summed input", .x_scale = PLOT_LOG10,
-                  .y = "growth of its output (factor − 1)", .y_scale = PLOT_LOG10,
-                  .legend = PLOT_LEGEND_TOP_RIGHT}, .draw = draw_growth, .series = "growth"}};
-    lab_judge(r);
-    lab_check(r, fabs(growth_by(1) - 4.635e-6) < 1e-8, "a growth of 4.6e-6 at variance 1, ε = 1e-5",
-              "%.3e", growth_by(1));
-    return lab_draw(r, &pages[0], outputs, LAB_COUNT(outputs)) ||
-           lab_draw(r, &pages[1], gradients, LAB_COUNT(gradients));
-}
+static const lab_panel outputs[] = {
+    {.axes = {.heading =
+                  "largest change of a logit / largest logit, ε → 0 (✓: < 10^{-12})",
+              .frame = PLOT_BARE},
+     .draw = draw_changes},
+    {.axes = {.row = 1, .heading = "the same with ε = 10^{-5}", .frame = PLOT_BARE},
+     .draw = draw_changes, .other = 1}};
+static const lab_panel gradients[] = {
+    {.axes = {.heading = "error of the gradient's equations, mean of seeds (✓: < 10^{-10})",
+              .frame = PLOT_BARE},
+     .draw = draw_changes, .series = "law"},
+    {.axes = {.col = 1, .heading = "W × 3.7 with ε = 10^{-5}: batch norm's units",
+              .x = "variance σ^{2} of a unit's summed input", .x_scale = PLOT_LOG10,
+              .y = "growth of its output (factor − 1)", .y_scale = PLOT_LOG10,
+              .legend = PLOT_LEGEND_TOP_RIGHT}, .draw = draw_growth, .series = "growth"}};
+static const lab_page pages[] = {
+    {"Each norm is blind to its own row of changes, and to no other", NULL, 1160,
+     LAB_PANELS(outputs)},
+    {"Weights that do not matter have gradients at right angles to them", "gradients", 840,
+     .widths = {1.35, 1}, LAB_PANELS(gradients)}};
 /* clang-format on */
 
-LAB_PROGRAM("21_invariance", "Which changes of weights and data does a trained network not see?",
-            "784-100-100-10, ReLU, standardized pixels, 200 steps of SGD with rate 0.1 and "
-            "batches of 128, in double; then 64 images in train mode, scaled by 3.7 or "
-            "re-centred",
-            .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare)
+LAB_TABLES("21_invariance", "Which changes of weights and data does a trained network not see?",
+           "784-100-100-10, ReLU, standardized pixels, 200 steps of SGD with rate 0.1 and "
+           "batches of 128, in double; then 64 images in train mode, scaled by 3.7 or "
+           "re-centred",
+           .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .after = check_growth)

@@ -412,7 +412,7 @@ static void after_claims(lab_report *r)
                lab_text(r, a, "accuracy", LAB_LAST, 2), steps_text(r, a));
 }
 
-LAB_TABLES("10_mnist_norms", "Batch, layer and noisy batch norm against none, on MNIST",
-           "784-64-128-10, ReLU, SGD with learning rate 0.01, batches of 512, 20 epochs",
-           .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare, .look = style_of,
-           .after = after_claims)
+LAB_PROGRAM("10_mnist_norms", "Batch, layer and noisy batch norm against none, on MNIST",
+            "784-64-128-10, ReLU, SGD with learning rate 0.01, batches of 512, 20 epochs",
+            LAB_PAGES, .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare, .look = style_of,
+            .after = after_claims)

@@ -39,24 +39,10 @@
     }                                                                                              \
     static int prepare(const dataset *data, int quick)
 
-/* The program of the tables `arms`, `claims` and `pages` and of the function `run`, and main:
-   LAB_TABLES("09_example", question, settings, .revision = 1, ...); LAB_PROGRAM is one with a
-   function `report` in place of pages. */
-#define LAB_TABLES(folder, asks, with, ...)                                                        \
-    static const lab_program program = {.name = folder,                                            \
-                                        .version = NRM_VERSION,                                    \
-                                        .question = asks,                                          \
-                                        .settings = with,                                          \
-                                        .arm = arms,                                               \
-                                        .arms = LAB_COUNT(arms),                                   \
-                                        .run = run,                                                \
-                                        .claim = claims,                                           \
-                                        .claims = LAB_COUNT(claims),                               \
-                                        .page = pages,                                             \
-                                        .pages = LAB_COUNT(pages),                                 \
-                                        __VA_ARGS__};                                              \
-    LAB_MAIN(program)
-
+/* The program of the tables `arms` and `claims` and of the function `run`, and main:
+   LAB_PROGRAM("09_example", question, settings, LAB_PAGES, .revision = 1, ...), with the table
+   `pages`, or with .report = report. */
+#define LAB_PAGES .page = pages, .pages = LAB_COUNT(pages)
 #define LAB_PROGRAM(folder, asks, with, ...)                                                       \
     static const lab_program program = {.name = folder,                                            \
                                         .version = NRM_VERSION,                                    \
@@ -65,7 +51,6 @@
                                         .arm = arms,                                               \
                                         .arms = LAB_COUNT(arms),                                   \
                                         .run = run,                                                \
-                                        .report = report,                                          \
                                         .claim = claims,                                           \
                                         .claims = LAB_COUNT(claims),                               \
                                         __VA_ARGS__};                                              \

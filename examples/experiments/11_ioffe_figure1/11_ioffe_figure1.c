@@ -354,10 +354,10 @@ static const lab_page pages[] = {
      0.86, LAB_PANELS(units_page)}};
 /* clang-format on */
 
-LAB_TABLES("11_ioffe_figure1",
-           "Does the input of a sigmoid stay where it is with batch norm? (Ioffe & Szegedy, "
-           "Fig. 1)",
-           "784-100-100-100-10, sigmoid, binary pixels, batches of 60, 50,000 steps of SGD; "
-           "weights N(0, 0.1²) and learning rate 0.1 where not said otherwise",
-           .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of,
-           .after = check)
+LAB_PROGRAM("11_ioffe_figure1",
+            "Does the input of a sigmoid stay where it is with batch norm? (Ioffe & Szegedy, "
+            "Fig. 1)",
+            "784-100-100-100-10, sigmoid, binary pixels, batches of 60, 50,000 steps of SGD; "
+            "weights N(0, 0.1²) and learning rate 0.1 where not said otherwise",
+            LAB_PAGES, .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of,
+            .after = check)

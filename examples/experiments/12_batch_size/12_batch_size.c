@@ -645,7 +645,8 @@ static const lab_page pages[] = {
      1170, .seeds = 5, LAB_PANELS(curve),
      .settings = "784-128-128-10, ReLU, SGD, one pass over 60,000 images; b with three seeds"}};
 
-LAB_TABLES("12_batch_size", "What do small mini-batches do to batch norm, layer norm, group norm?",
+LAB_PROGRAM("12_batch_size", "What do small mini-batches do to batch norm, layer norm, group norm?",
             "a-b: 784-256-256-10, ReLU, Adam 1e-3, batch 128 and 4; curve: 784-128-128-10, ReLU, "
-            "SGD, 60,000 examples", .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare,
+            "SGD, 60,000 examples",
+            LAB_PAGES, .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare,
             .look = look_of, .after = check_workers)

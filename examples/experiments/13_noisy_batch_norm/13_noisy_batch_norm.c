@@ -734,9 +734,9 @@ static const lab_page pages[6] = {
     {"In the test the noisy network is as good as batch norm once it is multiplied by 1.125",
      "tests", 640, 0.86, .shared_legend = 1, LAB_PANELS(of_tests)}};
 
-LAB_TABLES("13_noisy_batch_norm", "Does batch norm help because it keeps distributions steady?",
+LAB_PROGRAM("13_noisy_batch_norm", "Does batch norm help because it keeps distributions steady?",
            "Hidden layers of 100 units, Glorot weights, pixels standardized, SGD with learning "
            "rate 0.1, batches of 128, 3000 steps; noise (0.5, 1.25, 0.1, 0.1) before the "
-           "activation", .revision = 4, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of,
-           .after = check_noise)
+           "activation", LAB_PAGES, .revision = 4, .uses = LAB_USES_DATA, .prepare = prepare,
+           .look = look_of, .after = check_noise)
 /* clang-format on */

@@ -747,7 +747,7 @@ static const lab_page pages[] = {
     {"A unit's values widen or shrink in the first thousand steps, and then stay", "units", 800,
      .settings = SETTINGS, .seeds = 1, LAB_PANELS(ridges)}};
 
-LAB_TABLES("15_deep_linear",
+LAB_PROGRAM("15_deep_linear",
             "Does batch norm help 25 linear layers, and is it covariate shift that it takes away?",
-            SETTINGS, .revision = 2, .look = look_of, .after = check_all)
+            SETTINGS, LAB_PAGES, .revision = 2, .look = look_of, .after = check_all)
 /* clang-format on */

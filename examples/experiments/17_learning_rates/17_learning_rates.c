@@ -577,9 +577,9 @@ static void check_schedule(lab_report *r)
               right ? "at steps 2345 and 3518" : "elsewhere");
 }
 
-LAB_TABLES("17_learning_rates",
-           "Does batch norm allow larger learning rates, and is that what it is good for?",
-           "Batch 128, standardized pixels, float. Sweep: plain SGD, 600 steps, 3 seeds. Schedule "
-           "and step: momentum 0.9, 5 seeds. R27: 784-64, 27 residual blocks of 2 layers, 10",
-           .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of,
-           .after = check_schedule)
+LAB_PROGRAM("17_learning_rates",
+            "Does batch norm allow larger learning rates, and is that what it is good for?",
+            "Batch 128, standardized pixels, float. Sweep: plain SGD, 600 steps, 3 seeds. Schedule "
+            "and step: momentum 0.9, 5 seeds. R27: 784-64, 27 residual blocks of 2 layers, 10",
+            LAB_PAGES, .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of,
+            .after = check_schedule)

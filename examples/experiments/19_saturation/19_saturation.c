@@ -914,4 +914,4 @@ static int report(lab_report *r)
 LAB_PROGRAM("19_saturation", "Does batch norm keep tanh out of saturation, and units from dying?",
             "784-200x6-10 and 784-200-10 tanh, W ~ N(0, gain²/in), SGD with learning rate 0.1, "
             "batch " LAB_TEXT(BATCH) ", " LAB_TEXT(TANH_STEPS) " steps",
-            .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare)
+            .report = report, .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare)

@@ -970,9 +970,9 @@ static const lab_page pages[] = {
      .seeds = 5, LAB_PANELS(length)}};
 /* clang-format on */
 
-LAB_TABLES(
+LAB_PROGRAM(
     "23_theorems",
     "Do the theorems about batch norm hold in a trained network, and are their terms large?",
     "784-100x6-10, ReLU, pixels standardized, Glorot uniform, SGD 0.1, batch 128, six epochs, "
     "layer 3; least squares in 20 dimensions; double precision",
-    .revision = 6, .uses = LAB_USES_DATA, .prepare = prepare, .after = check_gdnp)
+    LAB_PAGES, .revision = 6, .uses = LAB_USES_DATA, .prepare = prepare, .after = check_gdnp)

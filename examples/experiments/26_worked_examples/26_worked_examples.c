@@ -771,8 +771,8 @@ static const lab_page pages[] = {
      .seeds = MANY, .heights = {1, 1.15}, LAB_PANELS(shift_panels)}};
 /* clang-format on */
 
-LAB_TABLES(
+LAB_PROGRAM(
     "26_worked_examples", "What do the small examples say by which batch norm is explained?",
     "Ten people; one digit; a chain of three neurons; a product of five weights; a line fitted to "
     "a parabola; a unit that chases its inputs",
-    .revision = 6, .uses = LAB_USES_DATA)
+    LAB_PAGES, .revision = 6, .uses = LAB_USES_DATA)

@@ -629,6 +629,7 @@ static const lab_arm arms[PARTS * NORMS] = {
     NORM_ARMS("slice", "slice", 5, 5, 6, 1)};
 /* clang-format on */
 
-LAB_TABLES("27_initialisation", "Does a norm forgive a bad start?",
-           "784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 600 steps", .revision = 1,
-           .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of, .after = check_all)
+LAB_PROGRAM("27_initialisation", "Does a norm forgive a bad start?",
+            "784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 600 steps", LAB_PAGES,
+            .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of,
+            .after = check_all)

@@ -199,10 +199,10 @@ static const lab_panel panels[] = {
 static const lab_page pages[] = {{"A bias before batch norm: no gradient, and what becomes of it",
                                   .height = 720, LAB_PANELS(panels)}};
 
-LAB_TABLES("31_bias_before_norm", "What becomes of a bias that batch norm takes away again?",
-           "784-" LAB_TEXT(WIDTH) "-" LAB_TEXT(
-               WIDTH) "-10, ReLU, batch norm after each linear "
-                      "layer with bias, standardized pixels, batches of " LAB_TEXT(
-                          BATCH) ", SGD with rate 0.1 "
-                                 "or Adam with 0.001, " LAB_TEXT(STEPS) " steps, in float",
-           .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)
+LAB_PROGRAM("31_bias_before_norm", "What becomes of a bias that batch norm takes away again?",
+            "784-" LAB_TEXT(WIDTH) "-" LAB_TEXT(
+                WIDTH) "-10, ReLU, batch norm after each linear "
+                       "layer with bias, standardized pixels, batches of " LAB_TEXT(
+                           BATCH) ", SGD with rate 0.1 "
+                                  "or Adam with 0.001, " LAB_TEXT(STEPS) " steps, in float",
+            LAB_PAGES, .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)

@@ -25,7 +25,9 @@ static void pagei_line(lab_report *r, plot_panel *p, const lab_line *line)
     plot_style style = line->style;
     lab_series one;
     lab_curve all;
-    if (!style.color && program->look) {
+    if (!style.color && line->level[1]) {
+        style.color = lab_level(line->level[0], line->level[1]);
+    } else if (!style.color && program->look) {
         style = program->look(line->arm);
         if (line->style.marker) style = plot_with_marker(style, line->style.marker);
     }

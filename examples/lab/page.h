@@ -33,6 +33,7 @@ typedef struct lab_line {
                           with this marker at every point if there is one                  */
     int how;           /* LAB_RANGE ...                                                    */
     size_t to;         /* the same of the arms after it up to this one; 0: of none         */
+    size_t level[2];   /* i of n: the colour lab_level(i, n), where the style has none       */
 } lab_line;
 
 enum { LAB_NOTE, LAB_NOTE_IN, LAB_HLINE, LAB_VLINE }; /* text at data, at fractions; limits */

@@ -313,12 +313,18 @@ static const lab_claim claims[] = {
      LAB_TRAINING, LAB_NEWS, .judge = judge_formula}};
 /* clang-format on */
 
-/* What is exact: powers of two on all weights change no bit, but for ε; known values of E. */
-static void check(lab_report *r)
+/* The page's table: formula, mean, least and most; factors of a step. What is exact: powers of two
+   on all weights change no bit, but for ε; known values of E. */
+static void after(lab_report *r)
 {
     const means tanh_1 = mean_field(NRM_TANH, 1);
     double most = 0;
-    size_t s, i;
+    size_t s, i, a;
+    for (a = 0; a < ARMS; a++) {
+        const stats_summary g = gained(r, a);
+        printf("| %s | %.1f | %.1f | %.1f … %.1f | %.3f | %.3f |\n", arms[a].name, formula(r, a),
+               g.mean, g.min, g.max, per_step(r, formula(r, a)), per_step(r, g.mean));
+    }
     for (s = 0; s < lab_seeds(r, LAYER); s++)
         for (i = 0; i < SCALES; i++)
             most = stats_larger(most, fabs(lab_at(r, LAYER + i, s, "decades", LAB_LAST) -
@@ -328,17 +334,6 @@ static void check(lab_report *r)
     lab_check(r, fabs(tanh_1.square - 0.3943) < 1e-4 && fabs(tanh_1.slope - 0.4644) < 1e-4,
               "tanh of N(0, 1): mean square 0.3943, of the slope 0.4644", "%.4f, %.4f",
               tanh_1.square, tanh_1.slope);
-}
-
-/* The page's table: formula, mean, least and most; factors of a step. */
-static void print_results(const lab_report *r)
-{
-    size_t a;
-    for (a = 0; a < ARMS; a++) {
-        const stats_summary s = gained(r, a);
-        printf("| %s | %.1f | %.1f | %.1f … %.1f | %.3f | %.3f |\n", arms[a].name, formula(r, a),
-               s.mean, s.min, s.max, per_step(r, formula(r, a)), per_step(r, s.mean));
-    }
 }
 
 /* ---- figure ---------------------------------------------------------------------------------- */
@@ -369,53 +364,47 @@ static void draw_formula(lab_report *r, plot_panel *p, const lab_panel *panel)
     .axes = {.row = down, .col = right, .heading = title, .x = "steps back from the last state",   \
              .y = "log_{10} |∂L/∂h_{t}|, last state: 0", __VA_ARGS__}
 #define MEAN(arm, name, level, levels, how)                                                        \
-    {arm, "decades", name, {lab_level(level, levels), .dash = how}, LAB_MEAN}
-#define SEEDS(arm, color) {arm, "decades", "", plot_thin(color), LAB_EACH_SEED}
+    {arm, "decades", name, {.dash = how}, LAB_MEAN, 0, {level, levels}}
+#define SEEDS(arm, color, level, levels)                                                           \
+    {arm, "decades", "", {color, .width = 0.45, .alpha = 0.45}, LAB_EACH_SEED, 0, {level, levels}}
 #define FACTOR_10 .under = {{LAB_HLINE, .y = 1, .text = "a factor of 10"},                         \
                             {LAB_HLINE, .y = -1, .text = ""}}
 
-static int report(lab_report *r)
-{
-    const lab_page page = {"Layer norm carries a gradient over 500 steps where the input is weak",
-                           .height = 1560, .heights = {1, 1, 0.8}};
-    const lab_panel panels[] = {
-        {BACK(0, 0, "plain, and with layer norm", .legend = PLOT_LEGEND_BOTTOM_LEFT),
-         .line = {MEAN(PLAIN, "plain, ρ = 0.5", 0, 3, PLOT_DASHED),
-                  MEAN(PLAIN + 1, "plain, ρ = 1", 1, 3, PLOT_SOLID),
-                  MEAN(PLAIN + 2, "plain, ρ = 2", 2, 3, PLOT_DASHDOT),
-                  {LAYER, "decades", "layer norm, all ρ", {PLOT_INK}, LAB_MEAN, LAYER + 2}}},
-        {BACK(1, 0, "layer norm alone: seeds (thin), means", .y_range = {-2.5, 1.5},
-              .legend = PLOT_LEGEND_BOTTOM_LEFT), FACTOR_10,
-         .line = {SEEDS(LAYER, PLOT_GREY),
-                  MEAN(LAYER, "mean, ρ = 0.5", 0, 3, PLOT_DASHED),
-                  MEAN(LAYER + 1, "mean, ρ = 1", 1, 3, PLOT_SOLID),
-                  MEAN(LAYER + 2, "mean, ρ = 2", 2, 3, PLOT_DASHDOT)}},
-        {BACK(0, 1, "layer norm, where it is not neutral", .y_range = {-200, 30},
-              .legend = PLOT_LEGEND_BOTTOM_LEFT),
-         .line = {MEAN(SILENT, "no input", 0, 4, PLOT_SOLID),
-                  MEAN(ONLY_WH_2, "only W_{h} scaled, ρ = 2", 1, 4, PLOT_DASHDOT),
-                  MEAN(ONLY_WH_05, "only W_{h} scaled, ρ = 0.5", 2, 4, PLOT_DASHED),
-                  MEAN(LOUD, "loud input", 3, 4, PLOT_SOLID)}},
-        {BACK(1, 1, "neutral by the formula: seeds (thin), means",
-              .legend = PLOT_LEGEND_TOP_LEFT), FACTOR_10,
-         .line = {SEEDS(LOUD_GAIN, lab_level(0, 3)), SEEDS(SILENT_RELU, lab_level(1, 3)),
-                  SEEDS(SILENT_GAIN, lab_level(2, 3)),
-                  MEAN(LOUD_GAIN, "loud input, γ = 3.377", 0, 3, PLOT_DASHED),
-                  MEAN(SILENT_RELU, "no input, ReLU", 1, 3, PLOT_SOLID),
-                  MEAN(SILENT_GAIN, "no input, γ = 0.1", 2, 3, PLOT_DASHDOT)}},
-        {.axes = {.row = 2, .cols = 2, .heading = "the factor of one step, all settings",
-                  .x = "by the formula", .y = "measured", .x_range = {0.3, 1.5},
-                  .y_range = {0.3, 1.5}, .legend = PLOT_LEGEND_BOTTOM_RIGHT},
-         .draw = draw_formula}};
-    lab_judge(r);
-    check(r);
-    print_results(r);
-    return lab_draw(r, &page, panels, LAB_COUNT(panels));
-}
+static const lab_panel panels[] = {
+    {BACK(0, 0, "plain, and with layer norm", .legend = PLOT_LEGEND_BOTTOM_LEFT),
+     .line = {MEAN(PLAIN, "plain, ρ = 0.5", 0, 3, PLOT_DASHED),
+              MEAN(PLAIN + 1, "plain, ρ = 1", 1, 3, PLOT_SOLID),
+              MEAN(PLAIN + 2, "plain, ρ = 2", 2, 3, PLOT_DASHDOT),
+              {LAYER, "decades", "layer norm, all ρ", {PLOT_INK}, LAB_MEAN, LAYER + 2}}},
+    {BACK(1, 0, "layer norm alone: seeds (thin), means", .y_range = {-2.5, 1.5},
+          .legend = PLOT_LEGEND_BOTTOM_LEFT), FACTOR_10,
+     .line = {SEEDS(LAYER, PLOT_GREY, 0, 0),
+              MEAN(LAYER, "mean, ρ = 0.5", 0, 3, PLOT_DASHED),
+              MEAN(LAYER + 1, "mean, ρ = 1", 1, 3, PLOT_SOLID),
+              MEAN(LAYER + 2, "mean, ρ = 2", 2, 3, PLOT_DASHDOT)}},
+    {BACK(0, 1, "layer norm, where it is not neutral", .y_range = {-200, 30},
+          .legend = PLOT_LEGEND_BOTTOM_LEFT),
+     .line = {MEAN(SILENT, "no input", 0, 4, PLOT_SOLID),
+              MEAN(ONLY_WH_2, "only W_{h} scaled, ρ = 2", 1, 4, PLOT_DASHDOT),
+              MEAN(ONLY_WH_05, "only W_{h} scaled, ρ = 0.5", 2, 4, PLOT_DASHED),
+              MEAN(LOUD, "loud input", 3, 4, PLOT_SOLID)}},
+    {BACK(1, 1, "neutral by the formula: seeds (thin), means", .legend = PLOT_LEGEND_TOP_LEFT),
+     FACTOR_10,
+     .line = {SEEDS(LOUD_GAIN, 0, 0, 3), SEEDS(SILENT_RELU, 0, 1, 3), SEEDS(SILENT_GAIN, 0, 2, 3),
+              MEAN(LOUD_GAIN, "loud input, γ = 3.377", 0, 3, PLOT_DASHED),
+              MEAN(SILENT_RELU, "no input, ReLU", 1, 3, PLOT_SOLID),
+              MEAN(SILENT_GAIN, "no input, γ = 0.1", 2, 3, PLOT_DASHDOT)}},
+    {.axes = {.row = 2, .cols = 2, .heading = "the factor of one step, all settings",
+              .x = "by the formula", .x_range = {0.3, 1.5}, .y = "measured", .y_range = {0.3, 1.5},
+              .legend = PLOT_LEGEND_BOTTOM_RIGHT},
+     .draw = draw_formula}};
+static const lab_page pages[] = {
+    {"Layer norm carries a gradient over 500 steps where the input is weak", .height = 1560,
+     .heights = {1, 1, 0.8}, LAB_PANELS(panels)}};
 /* clang-format on */
 
 LAB_PROGRAM("20_recurrent_norm", "How far back does the gradient of a recurrent layer reach?",
             "768 tanh units, 500 steps, 8 sequences, loss on the last state, random weights: "
             "W_{h} ~ N(0, ρ²/H), W_{x} ~ N(0, ρ²s²/16). In a and b: weak input at "
             "every step, s = 0.2648, and γ = 1. Geometric means",
-            .report = report, .revision = 2)
+            LAB_PAGES, .after = after, .revision = 2)

@@ -593,49 +593,31 @@ static void draw_variances(lab_report *r, plot_panel *p, const lab_panel *panel)
 #define SIZES_OF(column) .row = 1, .col = column, .cols = 2, .x = "batch size m",                  \
     .x_scale = PLOT_LOG2, .y_range = {0.4, 1.5}
 #define KEPT(what)                                                                                 \
-    {LARGE, what "/last10", "last 10 batches", plot_dotted(lab_level(0, 4))},                      \
+    {LARGE, what "/last10", "last 10 batches", {.dash = PLOT_DOTTED}, .level = {0, 4}},            \
     {LARGE, what "/new0.001_corrected", "0.001 / (1 − 0.999^{t})",                                 \
-     plot_marked(PLOT_GREY, PLOT_TRIANGLE)},                                                       \
-    {LARGE, what "/new0.001", "new weight 0.001", plot_dashed(lab_level(3, 4))},                   \
-    {LARGE, what "/new0.01", "new weight 0.01", plot_dashdot(lab_level(1, 4))},                    \
-    {LARGE, what "/new0.1", "new weight 0.1", plot_solid(PLOT_BLUE)}
+     {PLOT_GREY, .marker = PLOT_TRIANGLE}},                                                        \
+    {LARGE, what "/new0.001", "new weight 0.001", {.dash = PLOT_DASHED}, .level = {3, 4}},         \
+    {LARGE, what "/new0.01", "new weight 0.01", {.dash = PLOT_DASHDOT}, .level = {1, 4}},          \
+    {LARGE, what "/new0.1", "new weight 0.1", {PLOT_BLUE}}
 
-static int draw_statistics(lab_report *r)
-{
-    static const lab_page page = {
-        .title = "In batches of 4 the biased variance is nearer to the population's than the "
-                 "unbiased", .height = 1200, .scale = 0.88,
-        .settings = "784-64-128-10, ReLU, batch norm before it, SGD with learning rate 0.05; a to "
-                    "d: batches of 128, 10 epochs, five seeds; e: of 8 and 4, 7500 steps"};
-    const lab_panel panels[] = {
-        {.axes = {STEPS_OF(0), .heading = "test accuracy, batches of 128",
-                  .y = "test accuracy (%)", .y_range = {0, 100},
-                  .legend = PLOT_LEGEND_BOTTOM_RIGHT},
-         .line = {KEPT("accuracy"), {LARGE, "accuracy/population", "population",
-                                     plot_marked(PLOT_INK, PLOT_RING)}}},
-        {.axes = {STEPS_OF(3), .heading = "how far the logits are from the population's",
-                  .y = "largest difference", .y_scale = PLOT_LOG10, .legend = PLOT_LEGEND_NONE},
-         .line = {KEPT("logits")}},
-        {.axes = {SIZES_OF(0), .heading = "first layer, 400 batches",
-                  .y = "average / population variance", .legend = PLOT_LEGEND_TOP_RIGHT},
-         .draw = draw_sizes, .series = "size1", .value = 1},
-        {.axes = {SIZES_OF(2), .heading = "second layer, behind the first",
-                  .legend = PLOT_LEGEND_NONE},
-         .draw = draw_sizes, .series = "size2", .value = 2},
-        {.axes = {.row = 1, .col = 4, .cols = 2,
-                  .heading = "variances after training in batches of m",
-                  .y = "distance from population", .y_range = {0, 0.6},
-                  .legend = PLOT_LEGEND_TOP_RIGHT},
-         .draw = draw_distances}};
-    return lab_draw(r, &page, panels, LAB_COUNT(panels));
-}
-
-static const lab_page variance_page = {
-    "E[x²] - μ² fails in 32 bits from an offset of some hundreds on", "onepass", 800, .seeds = 5,
-    .settings = "200 trials of a seed for each offset, everything in 32 bits; normlayers.h takes "
-                "one pass from a pivot. Around 100,000 the numbers themselves are 1/128 apart",
-    .no_data = 1, .shared_legend = 1};
-static const lab_panel variance_panels[] = {
+static const lab_panel statistics[] = {
+    {.axes = {STEPS_OF(0), .heading = "test accuracy, batches of 128", .y = "test accuracy (%)",
+              .y_range = {0, 100}, .legend = PLOT_LEGEND_BOTTOM_RIGHT},
+     .line = {KEPT("accuracy"),
+              {LARGE, "accuracy/population", "population", {PLOT_INK, .marker = PLOT_RING}}}},
+    {.axes = {STEPS_OF(3), .heading = "how far the logits are from the population's",
+              .y = "largest difference", .y_scale = PLOT_LOG10, .legend = PLOT_LEGEND_NONE},
+     .line = {KEPT("logits")}},
+    {.axes = {SIZES_OF(0), .heading = "first layer, 400 batches",
+              .y = "average / population variance", .legend = PLOT_LEGEND_TOP_RIGHT},
+     .draw = draw_sizes, .series = "size1", .value = 1},
+    {.axes = {SIZES_OF(2), .heading = "second layer, behind the first", .legend = PLOT_LEGEND_NONE},
+     .draw = draw_sizes, .series = "size2", .value = 2},
+    {.axes = {.row = 1, .col = 4, .cols = 2, .heading = "variances after training in batches of m",
+              .y = "distance from population", .y_range = {0, 0.6},
+              .legend = PLOT_LEGEND_TOP_RIGHT},
+     .draw = draw_distances}};
+static const lab_panel variances[] = {
     {.axes = {.heading = "from the smallest to the largest of all trials", .x = "offset",
               .x_scale = PLOT_LOG10, .x_range = {1, 1e5}, .y = "computed / true variance",
               .y_range = {-2, 4}},
@@ -645,20 +627,27 @@ static const lab_panel variance_panels[] = {
               .y_scale = PLOT_LOG10, .y_range = {1e-9, 1e5}},
      .draw = draw_variances, .series = "error", .other = 1,
      .mark = {{LAB_HLINE, .y = 1e-5, .text = "criterion"}}}};
+static const lab_page pages[] = {
+    {"In batches of 4 the biased variance is nearer to the population's than the unbiased",
+     .height = 1200, .scale = 0.88,
+     .settings = "784-64-128-10, ReLU, batch norm before it, SGD with learning rate 0.05; a to d: "
+                 "batches of 128, 10 epochs, five seeds; e: of 8 and 4, 7500 steps",
+     LAB_PANELS(statistics)},
+    {"E[x²] - μ² fails in 32 bits from an offset of some hundreds on", "onepass", 800, .seeds = 5,
+     .settings = "200 trials of a seed for each offset, everything in 32 bits; normlayers.h takes "
+                 "one pass from a pivot. Around 100,000 the numbers themselves are 1/128 apart",
+     .no_data = 1, .shared_legend = 1, LAB_PANELS(variances)}};
 /* clang-format on */
 
-static int report(lab_report *r)
+static void check(lab_report *r)
 {
     const double apart = lab_worst(r, "agreement");
     lab_check(r, apart < 1e-4, "new weight 0.1 is what the layer itself keeps",
               "variances differ by %.1e at most", apart);
-    lab_judge(r);
-    return draw_statistics(r) ||
-           lab_draw(r, &variance_page, variance_panels, LAB_COUNT(variance_panels));
 }
 
 LAB_PROGRAM(
     "25_inference_statistics", "With which statistics does a batch norm leave training?",
     "784-64-128-10, ReLU, batch norm before it, SGD with learning rate 0.05; batches of 128, 10 "
     "epochs, or of 8 and 4, 7500 steps",
-    .report = report, .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare)
+    LAB_PAGES, .after = check, .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare)

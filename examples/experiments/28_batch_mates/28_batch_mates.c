@@ -379,8 +379,9 @@ static const lab_claim claims[] = {
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-#define SQUARE                                                                                     \
-    ((plot_style){PLOT_GREY, .dash = PLOT_DASHDOT, .marker = PLOT_SQUARE, .marker_every = 1})
+/* clang-format off */
+#define SQUARE {PLOT_GREY, .dash = PLOT_DASHDOT, .marker = PLOT_SQUARE, .marker_every = 1}
+/* clang-format on */
 
 static void draw_slope(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
@@ -390,33 +391,7 @@ static void draw_slope(lab_report *r, plot_panel *p, const lab_panel *panel)
     plot_line(p, "slope -1/2 through m = 64", x, y, 2, plot_dashed(PLOT_INK));
     lab_plot(r, p, MATES, "sd", "first test image",
              plot_with_marker(plot_solid(PLOT_BLUE), PLOT_CIRCLE));
-    lab_plot(r, p, MATES, "sd_of_five", "mean of five images", SQUARE);
-}
-
-/* clang-format off */
-#define DENSITY(m, level, dashes)                                                                  \
-    {MATES, "density_" #m, "m = " #m, {lab_level(level, 4), .dash = dashes}, LAB_ONE_SEED}
-
-static int page_mates(lab_report *r)
-{
-    static const lab_page page = {
-        "What a network makes of an image varies with its batch mates, like 1/√m", NULL, 760,
-        .settings = "784-100x6-10, ReLU, trained; one test image in batches with other images, "
-                    "drawn again and again",
-        .seeds = 12};
-    const lab_panel panels[] = {
-        {.axes = {.heading = "one logit, one network", .x = "logit: train mode - inference",
-                  .x_range = {-6, 4}, .y = "density"},
-         .line = {DENSITY(4, 3, PLOT_DOTTED), DENSITY(16, 2, PLOT_DASHDOT),
-                  DENSITY(64, 1, PLOT_DASHED), DENSITY(256, 0, PLOT_SOLID)}},
-        {.axes = {0, 1, .heading = "spread of the logits", .x = "batch size m",
-                  .x_scale = PLOT_LOG2, .y = "standard deviation", .y_scale = PLOT_LOG10},
-         .draw = draw_slope},
-        {.axes = {0, 2, .heading = "other decision than inference", .x = "batch size m",
-                  .x_scale = PLOT_LOG2, .y = "share of draws, five images",
-                  .legend = PLOT_LEGEND_NONE},
-         .line = {{MATES, "flips", "mean of five images", SQUARE}}}};
-    return lab_draw(r, &page, panels, LAB_COUNT(panels));
+    lab_plot(r, p, MATES, "sd_of_five", "mean of five images", (plot_style)SQUARE);
 }
 
 static plot_style look_of(size_t arm)
@@ -449,64 +424,64 @@ static void draw_gap(lab_report *r, plot_panel *p, const lab_panel *panel)
 }
 
 /* clang-format off */
+#define DENSITY(m, level, dashes)                                                                  \
+    {MATES, "density_" #m, "m = " #m, {.dash = dashes}, LAB_ONE_SEED, 0, {level, 4}}
+static const lab_panel of_mates[] = {
+    {.axes = {.heading = "one logit, one network", .x = "logit: train mode - inference",
+              .x_range = {-6, 4}, .y = "density"},
+     .line = {DENSITY(4, 3, PLOT_DOTTED), DENSITY(16, 2, PLOT_DASHDOT),
+              DENSITY(64, 1, PLOT_DASHED), DENSITY(256, 0, PLOT_SOLID)}},
+    {.axes = {0, 1, .heading = "spread of the logits", .x = "batch size m", .x_scale = PLOT_LOG2,
+              .y = "standard deviation", .y_scale = PLOT_LOG10},
+     .draw = draw_slope},
+    {.axes = {0, 2, .heading = "other decision than inference", .x = "batch size m",
+              .x_scale = PLOT_LOG2, .y = "share of draws, five images", .legend = PLOT_LEGEND_NONE},
+     .line = {{MATES, "flips", "mean of five images", SQUARE}}}};
+
 #define GAP(column, title, what, low, high, name)                                                  \
     {.axes = {0, column, .heading = title, .x = "epoch", .y = what,                                \
               .y_range = {low, high}, .grid = PLOT_GRID_Y},                                        \
      .full = 1, .draw = draw_gap, .series = name}
-static int page_gap(lab_report *r)
-{
-    static const lab_page page = {
-        "Trained on 2000 images, batch norm and none end within a point", "gap", 800,
-        .settings = "784-100x6-10, ReLU, 20 epochs of SGD on 2000 images, batches of 32",
-        .seeds = 60, .shared_legend = 1};
-    static const lab_panel panels[] = {
-        GAP(0, "2000 training images", "accuracy", 0.7, 1.01, "train_accuracy"),
-        GAP(1, "test images", "accuracy", 0.7, 1.01, "test_accuracy"),
-        GAP(2, "gap: the one minus the other", "difference of accuracies", 0, 0.15, "gap")};
-    return lab_draw(r, &page, panels, LAB_COUNT(panels));
-}
+static const lab_panel of_gaps[] = {
+    GAP(0, "2000 training images", "accuracy", 0.7, 1.01, "train_accuracy"),
+    GAP(1, "test images", "accuracy", 0.7, 1.01, "test_accuracy"),
+    GAP(2, "gap: the one minus the other", "difference of accuracies", 0, 0.15, "gap")};
 
-static int page_conv(lab_report *r)
-{
-    static const lab_page page = {
-        "In a small convolutional network no norm is far ahead at rate 0.1", "conv", 760,
-        .settings = "8 and 16 channels 3x3, ReLU, one epoch of 12,000 images, batches of 32; "
-                    "bars: means and standard deviations; after ReLU: 20 seeds, group, layer, "
-                    "instance, c: 5",
-        .seeds = 60, .widths = {1, 1.1, 0.7}};
-    static const char *const shown[6] = {"none", "before", "after", "group", "layer", "instance"};
-    static const lab_panel panels[] = {
-        {.axes = {.heading = "learning rate 0.1", .x = "step",
-                  .y = "training loss, mean of 25 steps", .y_scale = PLOT_LOG10,
-                  .grid = PLOT_GRID_Y},
-         .line = {{CNN_NONE, "loss", NULL, {PLOT_VERMILLION, .dash = PLOT_DASHED}, LAB_MEAN},
-                  {CNN_BEFORE, "loss", NULL, {PLOT_BLUE}, LAB_MEAN},
-                  {CNN_AFTER, "loss", NULL, {PLOT_RGB(120, 170, 215), .dash = PLOT_DOTTED},
-                   LAB_MEAN},
-                  {CNN_GROUP, "loss", NULL, {PLOT_ORANGE, .dash = PLOT_DASHDOT}, LAB_MEAN},
-                  {CNN_LAYER, "loss", NULL, {PLOT_GREEN, .dash = PLOT_DASHED}, LAB_MEAN},
-                  {CNN_INSTANCE, "loss", NULL, {PLOT_INK, .dash = PLOT_DOTTED}, LAB_MEAN}}},
-        {.axes = {0, 1, .heading = "learning rate 0.1", .y = "test error (%)", .x_names = shown,
-                  .x_count = 6},
-         .line = {{CNN_NONE, "test_accuracy", NULL, {PLOT_GREY}, LAB_ERRORS, CNN_INSTANCE}},
-         .value = 1},
-        {.axes = {0, 2, .heading = "learning rate 0.5", .y = "test error (%)", .x_names = shown,
-                  .x_count = 3},
-         .line = {{CNN_NONE_FAST, "test_accuracy", NULL, {PLOT_GREY}, LAB_ERRORS, CNN_AFTER_FAST}},
-         .value = 1}};
-    return lab_draw(r, &page, panels, LAB_COUNT(panels));
-}
+static const char *const shown[6] = {"none", "before", "after", "group", "layer", "instance"};
+static const lab_panel of_convolutions[] = {
+    {.axes = {.heading = "learning rate 0.1", .x = "step", .y = "training loss, mean of 25 steps",
+              .y_scale = PLOT_LOG10, .grid = PLOT_GRID_Y},
+     .line = {{CNN_NONE, "loss", NULL, {PLOT_VERMILLION, .dash = PLOT_DASHED}, LAB_MEAN},
+              {CNN_BEFORE, "loss", NULL, {PLOT_BLUE}, LAB_MEAN},
+              {CNN_AFTER, "loss", NULL, {PLOT_RGB(120, 170, 215), .dash = PLOT_DOTTED}, LAB_MEAN},
+              {CNN_GROUP, "loss", NULL, {PLOT_ORANGE, .dash = PLOT_DASHDOT}, LAB_MEAN},
+              {CNN_LAYER, "loss", NULL, {PLOT_GREEN, .dash = PLOT_DASHED}, LAB_MEAN},
+              {CNN_INSTANCE, "loss", NULL, {PLOT_INK, .dash = PLOT_DOTTED}, LAB_MEAN}}},
+    {.axes = {0, 1, .heading = "learning rate 0.1", .y = "test error (%)", .x_names = shown,
+              .x_count = 6},
+     .line = {{CNN_NONE, "test_accuracy", NULL, {PLOT_GREY}, LAB_ERRORS, CNN_INSTANCE}},
+     .value = 1},
+    {.axes = {0, 2, .heading = "learning rate 0.5", .y = "test error (%)", .x_names = shown,
+              .x_count = 3},
+     .line = {{CNN_NONE_FAST, "test_accuracy", NULL, {PLOT_GREY}, LAB_ERRORS, CNN_AFTER_FAST}},
+     .value = 1}};
+
+static const lab_page pages[] = {
+    {"What a network makes of an image varies with its batch mates, like 1/√m", NULL, 760,
+     .settings = "784-100x6-10, ReLU, trained; one test image in batches with other images, drawn "
+                 "again and again", .seeds = 12, LAB_PANELS(of_mates)},
+    {"Trained on 2000 images, batch norm and none end within a point", "gap", 800,
+     .settings = "784-100x6-10, ReLU, 20 epochs of SGD on 2000 images, batches of 32", .seeds = 60,
+     .shared_legend = 1, LAB_PANELS(of_gaps)},
+    {"In a small convolutional network no norm is far ahead at rate 0.1", "conv", 760,
+     .settings = "8 and 16 channels 3x3, ReLU, one epoch of 12,000 images, batches of 32; bars: "
+                 "means and standard deviations; after ReLU: 20 seeds, group, layer, instance, "
+                 "c: 5", .seeds = 60, .widths = {1, 1.1, 0.7}, LAB_PANELS(of_convolutions)}};
 /* clang-format on */
-
-static int report(lab_report *r)
-{
-    lab_judge(r);
-    return page_mates(r) || page_gap(r) || page_conv(r);
-}
 
 LAB_PROGRAM(
     "28_batch_mates",
     "How much do its batch mates change what a network makes of an image, and is it any good?",
     "dense: 784-100x6-10, ReLU, SGD 0.1 and 0.5; convolutions: 8 and 16 channels 3x3, batch 32, "
     "12,000 images",
-    .report = report, .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare)
+    LAB_PAGES, .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare)

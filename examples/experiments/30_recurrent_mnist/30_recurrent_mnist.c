@@ -514,52 +514,35 @@ static void draw_names(lab_report *r, plot_panel *p, const lab_panel *panel)
     }
 }
 
-/* Mean, lowest and highest seed at each scale of the group panel->arm, at x = panel->value;
-   panel->other: of logarithms. */
-static void draw_net(lab_report *r, plot_panel *p, const lab_panel *panel, int net)
-{
-    const plot_style style = plot_with_marker(lab_style(net == LAYER ? "layer" : "none"),
-                                              net == LAYER ? PLOT_CIRCLE : PLOT_TRIANGLE);
-    double at[SCALES], mid[SCALES], lo[SCALES], hi[SCALES];
-    size_t s;
-    for (s = 0; s < SCALES; s++) {
-        const size_t arm = FIRST((int)panel->arm, net) + s;
-        const stats_summary v = lab_summary(r, arm, panel->series, panel->value);
-        at[s] = (double)s + (net == LAYER ? 0.05 : -0.05);
-        mid[s] = panel->other ? pow(10, v.mean) : v.mean;
-        lo[s] = panel->other ? pow(10, v.min) : v.min;
-        hi[s] = panel->other ? pow(10, v.max) : v.max;
-    }
-    plot_errorbars(p, NULL, at, mid, lo, hi, SCALES, style);
-    plot_line(p, net_name[net], at, mid, SCALES, style);
-}
-
+/* Mean, lowest and highest seed at each scale of the group panel->arm, at x = panel->value. Of
+   logarithms (panel->other) also thin lines, after the training. A gradient that has left the range
+   of float at the first state has no logarithm: it is drawn at the end of that range. */
 static void draw_against(lab_report *r, plot_panel *p, const lab_panel *panel)
-{
-    draw_net(r, p, panel, PLAIN);
-    draw_net(r, p, panel, LAYER);
-}
-
-/* And thin lines: after the training. A gradient that has left the range of float at the first
-   state has no logarithm: it is drawn at the end of that range. */
-static void draw_ratio(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     size_t s, k;
     int net;
     for (net = 0; net < NETS; net++) {
         plot_style style = plot_with_marker(lab_style(net == LAYER ? "layer" : "none"),
-                                            net == LAYER ? PLOT_RING : PLOT_WEDGE);
-        double mid[SCALES];
+                                            net == LAYER ? PLOT_CIRCLE : PLOT_TRIANGLE);
+        double at[SCALES], mid[SCALES], lo[SCALES], hi[SCALES], thin[SCALES];
         for (s = 0; s < SCALES; s++) {
-            lab_numbers v = lab_all(r, FIRST(TANH_SLOW, net) + s, panel->series, AFTER);
-            for (k = 0; k < v.n; k++)
-                if (!isfinite(v.of[k])) v.of[k] = -45;
-            mid[s] = pow(10, lab_average(v));
+            const size_t arm = FIRST((int)panel->arm, net) + s;
+            const stats_summary v = lab_summary(r, arm, panel->series, panel->value);
+            lab_numbers after = lab_all(r, arm, panel->series, AFTER);
+            for (k = 0; k < after.n; k++)
+                if (!isfinite(after.of[k])) after.of[k] = -45;
+            at[s] = (double)s + (net == LAYER ? 0.05 : -0.05);
+            mid[s] = panel->other ? pow(10, v.mean) : v.mean;
+            lo[s] = panel->other ? pow(10, v.min) : v.min;
+            hi[s] = panel->other ? pow(10, v.max) : v.max;
+            thin[s] = pow(10, lab_average(after));
         }
+        plot_errorbars(p, NULL, at, mid, lo, hi, SCALES, style);
+        plot_line(p, net_name[net], at, mid, SCALES, style);
+        style = plot_with_marker(style, net == LAYER ? PLOT_RING : PLOT_WEDGE);
         style.width = 0.6;
         style.size = 0.7;
-        draw_net(r, p, panel, net);
-        plot_line(p, NULL, panel->axes.x_ticks, mid, SCALES, style);
+        if (panel->other) plot_line(p, NULL, panel->axes.x_ticks, thin, SCALES, style);
     }
 }
 
@@ -600,7 +583,7 @@ static const lab_panel training[] = {
     {.axes = {0, 2, .heading = "gradient at t = 1 over t = 28", AGAINST,
               .y = "|∂L/∂h_{1}| / |∂L/∂h_{28}|", .y_scale = PLOT_LOG10, NO_LEGEND},
      .under = {{LAB_HLINE, .y = 1, .text = "", .color = PLOT_GREY, .dash = PLOT_DOTTED}},
-     .draw = draw_ratio, .arm = TANH_SLOW, .other = 1, .series = "probe_ratio",
+     .draw = draw_against, .arm = TANH_SLOW, .other = 1, .series = "probe_ratio",
      .mark = {{LAB_NOTE_IN, 0.04, 0.04, "thin: after training", PLOT_LEFT + PLOT_ABOVE}}},
     ACCURACY(TANH_SLOW, "tanh, rate 0.1", BOTTOM_LEFT, NULL),
     ACCURACY(TANH_FAST, "tanh, rate 0.5", NONE, NULL),

@@ -19,6 +19,7 @@ unsigned char *stbi_zlib_compress(unsigned char *data, int data_len, int *out_le
 #define PLOTI_GAP ((double)NAN) /* no value here: not drawn */
 #define PLOTI_HUGE ((double)INFINITY)
 #define PLOTI_LIMIT 1e300
+#define PLOTI_NO_MEMORY "plot: out of memory"
 #define PLOTI_FAR 1e7 /* device coordinates are clamped here: far outside, exact in integers */
 
 /* ---- structures ----------------------------------------------------------------------------- */
@@ -95,6 +96,7 @@ typedef struct ploti_item {
     plot_style style;
     size_t n, rows, cols;
     double *x, *y, *lo, *hi;
+    ploti_point *path; /* room for its polyline or polygon */
     const char **texts;
     ploti_rect at;   /* a place in x0 and y0, that of a note's words in x1 and y1; a field */
     double from, to; /* of the colours of a field */
@@ -136,10 +138,8 @@ struct plot_figure {
     plot_panel *panels, **tail;
     plot_page page; /* its texts are copies */
     int npanels, failed;
-    char err[FILES_ERR_MAX];
-    double scale;     /* of page.scale, for this width */
-    ploti_point *pts; /* scratch for polylines */
-    size_t pts_cap;
+    char err[FILES_ERR_MAX + 6]; /* "plot: " and why */
+    double scale;                /* of page.scale, for this width */
     ploti_legend entries;
 };
 
@@ -167,7 +167,7 @@ static void *ploti_alloc(plot_figure *f, size_t count, size_t size)
     if (count == 0) count = 1;
     if (size <= (SIZE_MAX - sizeof *b) / count)
         b = (ploti_block *)calloc(1, sizeof *b + count * size);
-    if (!ploti_demand(f, b != NULL, "plot: out of memory")) return NULL;
+    if (!ploti_demand(f, b != NULL, PLOTI_NO_MEMORY)) return NULL;
     b->next = f->blocks;
     f->blocks = b;
     return b + 1;
@@ -203,19 +203,6 @@ static const char *ploti_literal(plot_figure *f, const char *s)
         out[n++] = s[i];
     }
     return out;
-}
-
-/* room for n points in the scratch polyline */
-static ploti_point *ploti_points(plot_figure *f, size_t n)
-{
-    ploti_point *p = NULL;
-    if (f->failed) return NULL;
-    if (n <= f->pts_cap) return f->pts;
-    if (n <= SIZE_MAX / (2 * sizeof *p)) p = (ploti_point *)realloc(f->pts, n * sizeof *p);
-    if (!ploti_demand(f, p != NULL, "plot: out of memory")) return NULL;
-    f->pts = p;
-    f->pts_cap = n;
-    return p;
 }
 
 /* ---- numbers -------------------------------------------------------------------------------- */
@@ -334,32 +321,29 @@ static int ploti_linear_ticks(double lo, double hi, int most, double *at)
     return n;
 }
 
-/* Whole decades when two or more fit, thinned to at most `most`; else 0. */
-static int ploti_decades(double lo, double hi, int most, double *at, int binary)
+/* Whole decades, or powers of two, when two or more fit, thinned to at most `most`; else 0. */
+static int ploti_decades(double lo, double hi, int scale, int most, double *at)
 {
-    double tlo = ploti_transform(binary ? PLOT_LOG2 : PLOT_LOG10, lo);
-    double thi = ploti_transform(binary ? PLOT_LOG2 : PLOT_LOG10, hi);
-    int a = (int)ceil(tlo - 1e-9), b = (int)floor(thi + 1e-9), stride = 1, n = 0, k;
+    int a = (int)ceil(ploti_transform(scale, lo) - 1e-9), stride = 1, n = 0, k;
+    const int b = (int)floor(ploti_transform(scale, hi) + 1e-9);
     if (b - a < 1) return 0;
     while ((b - a) / stride + 1 > most) stride++;
     a = (int)ceil((double)a / stride) * stride;
-    for (k = a; k <= b && n < most; k += stride) at[n++] = binary ? ldexp(1.0, k) : ploti_pow10(k);
+    for (k = a; k <= b && n < most; k += stride)
+        at[n++] = scale == PLOT_LOG2 ? ldexp(1.0, k) : ploti_pow10(k);
     return n;
 }
 
-/* 1, 2, 5 times powers of ten: a log axis of about one decade */
-static int ploti_log_steps(double lo, double hi, int most, double *at)
+/* The multiples of powers of ten in [lo, hi] that a digit of `digits` begins, at most `most`. */
+static int ploti_multiples(double lo, double hi, const char *digits, int most, double *at)
 {
-    static const double mult[3] = {1, 2, 5};
-    int k, i, n = 0;
-    for (k = ploti_decade(lo); k <= ploti_decade(hi); k++) {
-        for (i = 0; i < 3; i++) {
-            double v = mult[i] * ploti_pow10(k);
-            if (v < lo * (1 - 1e-9) || v > hi * (1 + 1e-9)) continue;
-            if (n == most) return 0;
-            at[n++] = v;
+    const char *d;
+    int k, n = 0;
+    for (k = ploti_decade(lo); k <= ploti_decade(hi); k++)
+        for (d = digits; *d; d++) {
+            const double v = (*d - '0') * ploti_pow10(k);
+            if (v >= lo && v <= hi && n < most) at[n++] = v;
         }
-    }
     return n;
 }
 
@@ -371,8 +355,11 @@ static int ploti_nice_ticks(double lo, double hi, int scale, int most, double *a
     if (!(hi > lo) || !isfinite(hi - lo) || most < 1) return 0;
     if (most > PLOTI_TICKS) most = PLOTI_TICKS;
     if (scale != PLOT_LINEAR && lo > 0) {
-        n = ploti_decades(lo, hi, most, at, scale == PLOT_LOG2);
-        if (n < 2 && scale == PLOT_LOG10) n = ploti_log_steps(lo, hi, most, at);
+        n = ploti_decades(lo, hi, scale, most, at);
+        if (n < 2 && scale == PLOT_LOG10) { /* about one decade: all of these, or none */
+            n = ploti_multiples(lo * (1 - 1e-9), hi * (1 + 1e-9), "125", PLOTI_TICKS, at);
+            if (n > most) n = 0;
+        }
         if (n >= 2) return n;
     }
     return ploti_linear_ticks(lo, hi, most, at);
@@ -503,20 +490,26 @@ plot_style plot_with_marker(plot_style s, int marker)
 
 static const ploti_area ploti_nothing = {INT32_MAX, INT32_MAX, 0, 0};
 
-static void ploti_grow(ploti_area *a, int x0, int y0, int x1, int y1)
+static void ploti_grow(ploti_area *a, ploti_area by)
 {
-    if (x0 < a->x0) a->x0 = x0;
-    if (y0 < a->y0) a->y0 = y0;
-    if (x1 > a->x1) a->x1 = x1;
-    if (y1 > a->y1) a->y1 = y1;
+    if (by.x0 < a->x0) a->x0 = by.x0;
+    if (by.y0 < a->y0) a->y0 = by.y0;
+    if (by.x1 > a->x1) a->x1 = by.x1;
+    if (by.y1 > a->y1) a->y1 = by.y1;
+}
+
+/* The whole pixels that x0 <= x < x1, y0 <= y < y1 touches, within `in`. */
+static ploti_area ploti_within(ploti_area in, double x0, double y0, double x1, double y1)
+{
+    return (ploti_area){ploti_between(ploti_int(x0), in.x0, in.x1),
+                        ploti_between(ploti_int(y0), in.y0, in.y1),
+                        ploti_between(ploti_int(ceil(x1)), in.x0, in.x1),
+                        ploti_between(ploti_int(ceil(y1)), in.y0, in.y1)};
 }
 
 static void ploti_clip(ploti_canvas *c, double x0, double y0, double x1, double y1)
 {
-    c->clip.x0 = ploti_between(ploti_int(x0), 0, c->w);
-    c->clip.y0 = ploti_between(ploti_int(y0), 0, c->h);
-    c->clip.x1 = ploti_between(ploti_int(ceil(x1)), 0, c->w);
-    c->clip.y1 = ploti_between(ploti_int(ceil(y1)), 0, c->h);
+    c->clip = ploti_within((ploti_area){0, 0, c->w, c->h}, x0, y0, x1, y1);
 }
 
 static void ploti_unclip(ploti_canvas *c)
@@ -545,16 +538,12 @@ static int ploti_byte(double alpha)
 }
 
 /* A rectangle with whole-pixel edges: spines, image cells, colour bars stay crisp. */
-static void ploti_block_fill(ploti_canvas *c, int x0, int y0, int x1, int y1, plot_color color,
-                             double alpha)
+static void ploti_block_fill(ploti_canvas *c, int x0, int y0, int x1, int y1, plot_color color)
 {
-    int x, y, a = ploti_byte(alpha);
-    x0 = ploti_between(x0, c->clip.x0, c->clip.x1);
-    x1 = ploti_between(x1, c->clip.x0, c->clip.x1);
-    y0 = ploti_between(y0, c->clip.y0, c->clip.y1);
-    y1 = ploti_between(y1, c->clip.y0, c->clip.y1);
-    for (y = y0; y < y1; y++)
-        for (x = x0; x < x1; x++) ploti_pixel_mix(c, x, y, color, a);
+    const ploti_area b = ploti_within(c->clip, x0, y0, x1, y1);
+    int x, y;
+    for (y = b.y0; y < b.y1; y++)
+        for (x = b.x0; x < b.x1; x++) ploti_pixel_mix(c, x, y, color, 255);
 }
 
 /* ---- canvas: strokes ------------------------------------------------------------------------ */
@@ -587,27 +576,26 @@ static int ploti_visible(const ploti_canvas *c, ploti_point a, ploti_point b, do
 }
 
 /* Coverage of a segment with round ends, from the distance to it, united by the maximum. */
-static void ploti_segment(ploti_canvas *c, ploti_point a, ploti_point b, double radius)
+static void ploti_segment(ploti_canvas *c, ploti_point a, ploti_point z, double radius)
 {
     const double r = fmax(radius, 0.5), reach = r + 0.5, outer = reach * reach, inner = r - 0.5;
     const double peak = fmin(2 * radius, 1); /* thinner than a pixel: paler, not thinner */
     double t0, t1, ax, ay, dx, dy, inverse;
-    int x, y, x0, y0, x1, y1;
-    if (!ploti_drawable(a) || !ploti_drawable(b)) return;
-    if (!ploti_visible(c, a, b, reach + 1, &t0, &t1)) return;
-    ax = a.x + t0 * (b.x - a.x);
-    ay = a.y + t0 * (b.y - a.y);
-    dx = (t1 - t0) * (b.x - a.x);
-    dy = (t1 - t0) * (b.y - a.y);
+    ploti_area b;
+    int x, y;
+    if (!ploti_drawable(a) || !ploti_drawable(z)) return;
+    if (!ploti_visible(c, a, z, reach + 1, &t0, &t1)) return;
+    ax = a.x + t0 * (z.x - a.x);
+    ay = a.y + t0 * (z.y - a.y);
+    dx = (t1 - t0) * (z.x - a.x);
+    dy = (t1 - t0) * (z.y - a.y);
     inverse = dx * dx + dy * dy > 1e-12 ? 1 / (dx * dx + dy * dy) : 0;
-    x0 = ploti_between(ploti_int(fmin(ax, ax + dx) - reach), c->clip.x0, c->clip.x1);
-    y0 = ploti_between(ploti_int(fmin(ay, ay + dy) - reach), c->clip.y0, c->clip.y1);
-    x1 = ploti_between(ploti_int(fmax(ax, ax + dx) + reach) + 1, c->clip.x0, c->clip.x1);
-    y1 = ploti_between(ploti_int(fmax(ay, ay + dy) + reach) + 1, c->clip.y0, c->clip.y1);
-    for (y = y0; y < y1; y++) {
+    b = ploti_within(c->clip, fmin(ax, ax + dx) - reach, fmin(ay, ay + dy) - reach,
+                     floor(fmax(ax, ax + dx) + reach) + 1, floor(fmax(ay, ay + dy) + reach) + 1);
+    for (y = b.y0; y < b.y1; y++) {
         unsigned char *m = c->mask + ploti_index(c, 0, y);
         const double py = y + 0.5 - ay;
-        for (x = x0; x < x1; x++) {
+        for (x = b.x0; x < b.x1; x++) {
             const double px = x + 0.5 - ax, t = ploti_clamp((px * dx + py * dy) * inverse, 0, 1);
             const double ex = px - t * dx, ey = py - t * dy, d2 = ex * ex + ey * ey;
             int level;
@@ -616,7 +604,7 @@ static void ploti_segment(ploti_canvas *c, ploti_point a, ploti_point b, double 
             if (level > m[x]) m[x] = (unsigned char)(level > 255 ? 255 : level);
         }
     }
-    if (x0 < x1 && y0 < y1) ploti_grow(&c->mask_dirty, x0, y0, x1, y1);
+    if (b.x0 < b.x1 && b.y0 < b.y1) ploti_grow(&c->mask_dirty, b);
 }
 
 /* Paints what the strokes since the last flush cover, once, so that crossings do not darken. */
@@ -717,7 +705,7 @@ static void ploti_cells(ploti_canvas *c, int row, int64_t xa, int64_t xb, int64_
         done = upto;
         x = next;
     } while (x < xb);
-    ploti_grow(&c->cell_dirty, (int)(xa / 256), row, (int)(xb / 256) + 2, row + 1);
+    ploti_grow(&c->cell_dirty, (ploti_area){(int)(xa / 256), row, (int)(xb / 256) + 2, row + 1});
 }
 
 /* As above for any x: left of the clip area counts at its border, right of it not at all. */
@@ -872,12 +860,9 @@ static double ploti_wrap(plot_figure *f, ploti_canvas *c, double x, double y, do
                          const char *s, double size, double weight, double pitch, plot_color color)
 {
     double used = 0, em = size;
-    char *line;
+    char *line = s ? (char *)ploti_alloc(f, strlen(s) + 1, 1) : NULL;
     size_t len;
-    if (!s) return 0;
-    line = (char *)malloc(strlen(s) + 1);
-    if (!ploti_demand(f, line != NULL, "plot: out of memory")) return 0;
-    while (*s) { /* one line per turn */
+    while (line && *s) { /* one line per turn */
         size_t good = 0;
         for (len = 0; s[len];) { /* whole words while they fit */
             size_t end = len;
@@ -894,13 +879,13 @@ static double ploti_wrap(plot_figure *f, ploti_canvas *c, double x, double y, do
         used += pitch * em;
         for (s += good; *s == ' '; s++) continue;
     }
-    free(line);
     return used;
 }
 
 /* ---- markers -------------------------------------------------------------------------------- */
 
-/* Outlines of the filled markers as multiples of the radius; equal-looking areas. */
+/* Outlines of the filled markers as multiples of the radius, equal-looking areas; of the others
+   two strokes. */
 static const struct {
     size_t n;
     ploti_point p[4];
@@ -908,7 +893,9 @@ static const struct {
     [PLOT_SQUARE] = {4, {{-0.87, -0.87}, {0.87, -0.87}, {0.87, 0.87}, {-0.87, 0.87}}},
     [PLOT_TRIANGLE] = {3, {{0, -1.25}, {1.13, 0.75}, {-1.13, 0.75}}},
     [PLOT_DIAMOND] = {4, {{0, -1.28}, {1.28, 0}, {0, 1.28}, {-1.28, 0}}},
-    [PLOT_WEDGE] = {3, {{0, 1.25}, {-1.13, -0.75}, {1.13, -0.75}}}};
+    [PLOT_WEDGE] = {3, {{0, 1.25}, {-1.13, -0.75}, {1.13, -0.75}}},
+    [PLOT_CROSS] = {4, {{-0.85, -0.85}, {0.85, 0.85}, {-0.85, 0.85}, {0.85, -0.85}}},
+    [PLOT_PLUS] = {4, {{-1.15, 0}, {1.15, 0}, {0, 1.15}, {0, -1.15}}}};
 
 static void ploti_disc(ploti_canvas *c, double x, double y, double r, plot_color color,
                        double alpha)
@@ -918,8 +905,8 @@ static void ploti_disc(ploti_canvas *c, double x, double y, double r, plot_color
     ploti_flush(c, color, alpha);
 }
 
-static void ploti_marker_poly(ploti_canvas *c, double x, double y, double r, int marker,
-                              plot_color color, double alpha)
+static void ploti_shape(ploti_canvas *c, double x, double y, double r, int marker, plot_color color,
+                        double alpha)
 {
     const size_t n = ploti_shapes[marker].n;
     ploti_point p[4] = {{0}}; /* gcc 12 cannot see that n is never 0 */
@@ -928,34 +915,28 @@ static void ploti_marker_poly(ploti_canvas *c, double x, double y, double r, int
         p[i].x = x + r * ploti_shapes[marker].p[i].x;
         p[i].y = y + r * ploti_shapes[marker].p[i].y;
     }
-    ploti_polygon(c, p, n, color, alpha);
-}
-
-static void ploti_marker_cross(ploti_canvas *c, double x, double y, double r, int marker)
-{
-    const double d = marker == PLOT_CROSS ? 0.85 * r : 0, s = marker == PLOT_PLUS ? 1.15 * r : 0;
-    const ploti_point p[2] = {{x - d - s, y - d}, {x + d + s, y + d}};
-    const ploti_point q[2] = {{x - d, y + d + s}, {x + d, y - d - s}};
-    ploti_segment(c, p[0], p[1], 0.31 * r);
-    ploti_segment(c, q[0], q[1], 0.31 * r);
+    if (marker == PLOT_CROSS || marker == PLOT_PLUS) {
+        for (i = 0; i < n; i += 2) ploti_segment(c, p[i], p[i + 1], 0.31 * r);
+        ploti_flush(c, color, alpha);
+    } else {
+        ploti_polygon(c, p, n, color, alpha);
+    }
 }
 
 /* rim: width of the white edge that parts overlapping markers */
 static void ploti_marker(ploti_canvas *c, double x, double y, double r, int marker, double rim,
                          plot_color color, double alpha)
 {
-    if (marker == PLOT_CROSS || marker == PLOT_PLUS) {
-        ploti_marker_cross(c, x, y, r, marker);
-        ploti_flush(c, color, alpha);
-    } else if (marker == PLOT_RING) {
+    if (marker == PLOT_RING) {
         ploti_disc(c, x, y, r * 1.1, color, alpha);
         ploti_disc(c, x, y, r * 0.62, PLOT_WHITE, 1);
     } else if (marker == PLOT_CIRCLE) {
-        if (rim > 0) ploti_disc(c, x, y, r + rim, PLOT_WHITE, alpha);
+        ploti_disc(c, x, y, r + rim, PLOT_WHITE, alpha);
         ploti_disc(c, x, y, r, color, alpha);
     } else {
-        if (rim > 0) ploti_marker_poly(c, x, y, r + 1.4 * rim, marker, PLOT_WHITE, alpha);
-        ploti_marker_poly(c, x, y, r, marker, color, alpha);
+        if (marker != PLOT_CROSS && marker != PLOT_PLUS)
+            ploti_shape(c, x, y, r + 1.4 * rim, marker, PLOT_WHITE, alpha);
+        ploti_shape(c, x, y, r, marker, color, alpha);
     }
 }
 
@@ -1003,13 +984,12 @@ void plot_free(plot_figure *f)
         next = b->next;
         free(b);
     }
-    free(f->pts);
     free(f);
 }
 
 const char *plot_error(const plot_figure *f)
 {
-    return f ? f->err : "plot: out of memory";
+    return f ? f->err : PLOTI_NO_MEMORY;
 }
 
 static int ploti_open(plot_panel *p) /* may this call change the panel? */
@@ -1135,6 +1115,7 @@ static ploti_item *ploti_series(plot_panel *p, int kind, const char *label, plot
     it->n = n;
     if (kind != PLOTI_BAR) it->x = ploti_doubles(p->fig, x, n + (kind == PLOTI_HIST && n > 0));
     it->y = ploti_doubles(p->fig, y, n);
+    it->path = (ploti_point *)ploti_alloc(p->fig, n + 2, 2 * sizeof *it->path);
     if (two_ends) it->lo = ploti_doubles(p->fig, lo, n);
     if (two_ends || hi) it->hi = ploti_doubles(p->fig, hi, n);
     if (style.alpha <= 0) it->style.alpha = alpha[kind];
@@ -1517,20 +1498,6 @@ static double ploti_em(const plot_figure *f, int tenths)
     return fmax(f->scale * (tenths / 10.0), 21 * f->cv.w / 1600.0);
 }
 
-static void ploti_log_minors(ploti_ticks *t, double lo, double hi, int powers_only)
-{
-    int k, m, from = ploti_decade(lo), to = ploti_decade(hi);
-    if (to - from > 24 || t->n < 1) return;
-    for (k = from; k <= to; k++) {
-        for (m = 1; m < 10; m++) {
-            double v = m * ploti_pow10(k);
-            if ((m == 1 || !powers_only) && v >= lo && v <= hi &&
-                t->minors < (int)(sizeof t->minor / sizeof *t->minor))
-                t->minor[t->minors++] = v;
-        }
-    }
-}
-
 /* The rows' names; `lines`: how many lines of text the axis is high. */
 static void ploti_ridge_ticks(const plot_panel *p, ploti_ticks *t, double lines)
 {
@@ -1546,15 +1513,17 @@ static void ploti_ridge_ticks(const plot_panel *p, ploti_ticks *t, double lines)
 
 static void ploti_auto_ticks(const ploti_axis *a, ploti_ticks *t, int most)
 {
-    double lo = ploti_untransform(a->scale, fmin(a->lo, a->hi));
-    double hi = ploti_untransform(a->scale, fmax(a->lo, a->hi));
+    const double lo = ploti_untransform(a->scale, fmin(a->lo, a->hi));
+    const double hi = ploti_untransform(a->scale, fmax(a->lo, a->hi));
+    /* 2 ... 9 only where a decade has room for them */
+    const int room = fabs((a->to - a->from) / (a->hi - a->lo)) >= 1.6 * a->tick_em;
     t->n = ploti_nice_ticks(lo, hi, a->scale, most, t->at);
     if (a->scale == PLOT_LINEAR)
         ploti_label_linear(t);
     else
         ploti_label_log(t, a->scale);
-    if (a->scale == PLOT_LOG10) /* 2 ... 9 only where a decade has room for them */
-        ploti_log_minors(t, lo, hi, fabs((a->to - a->from) / (a->hi - a->lo)) < 1.6 * a->tick_em);
+    if (a->scale == PLOT_LOG10 && t->n > 0 && ploti_decade(hi) - ploti_decade(lo) <= 24)
+        t->minors = ploti_multiples(lo, hi, room ? "123456789" : "1", 8 * PLOTI_TICKS, t->minor);
 }
 
 /* Do the labels along x keep a distance from each other? */
@@ -1659,17 +1628,15 @@ static double ploti_opacity(const plot_style *s, double usual)
 /* The most important thing that has been drawn in a box. */
 static int ploti_covers_ink(const plot_figure *f, const ploti_rect *b, double margin)
 {
-    const ploti_canvas *c = &f->cv;
-    int x0 = ploti_between(ploti_int(b->x0 - margin), 0, c->w), x, y, most = 0;
-    int x1 = ploti_between(ploti_int(b->x1 + margin) + 1, 0, c->w);
-    int y0 = ploti_between(ploti_int(b->y0 - margin), 0, c->h);
-    int y1 = ploti_between(ploti_int(b->y1 + margin) + 1, 0, c->h);
-    for (y = y0; y < y1; y++) {
-        for (x = x0; x < x1; x++) {
-            int ink = c->ink[ploti_index(c, x, y)];
+    const ploti_area whole = {0, 0, f->cv.w, f->cv.h};
+    const ploti_area a = ploti_within(whole, b->x0 - margin, b->y0 - margin,
+                                      floor(b->x1 + margin) + 1, floor(b->y1 + margin) + 1);
+    int x, y, most = 0;
+    for (y = a.y0; y < a.y1; y++)
+        for (x = a.x0; x < a.x1; x++) {
+            const int ink = f->cv.ink[ploti_index(&f->cv, x, y)];
             if (ink > most) most = ink;
         }
-    }
     return most;
 }
 
@@ -2077,9 +2044,8 @@ static void ploti_draw_line(plot_panel *p, const ploti_item *it)
 {
     plot_figure *f = p->fig;
     const double w = ploti_line_px(f, &it->style);
-    ploti_point *q = ploti_points(f, 2 * it->n + 2);
+    ploti_point *q = it->path;
     size_t i, n = 0;
-    if (!q) return;
     for (i = 0; i <= it->n; i++) {
         const double x = i < it->n ? ploti_pixel(&p->x, it->x[i]) : PLOTI_GAP;
         const double y = i < it->n ? ploti_pixel(&p->y, it->y[i]) : PLOTI_GAP;
@@ -2098,10 +2064,10 @@ static void ploti_draw_line(plot_panel *p, const ploti_item *it)
     if (it->style.marker) ploti_draw_markers(p, it);
 }
 
-/* The polygon of one run of a band: lows forwards in the first half of q, then highs backwards. */
-static void ploti_band_run(plot_panel *p, const ploti_item *it, size_t from, size_t to,
-                           ploti_point *q)
+/* The polygon of one run of a band: lows forwards in the first half, then highs backwards. */
+static void ploti_band_run(plot_panel *p, const ploti_item *it, size_t from, size_t to)
 {
+    ploti_point *q = it->path;
     size_t i, n = to - from;
     for (i = 0; i < n; i++) {
         const double x = ploti_pixel(&p->x, it->x[from + i]);
@@ -2117,14 +2083,12 @@ static void ploti_band_run(plot_panel *p, const ploti_item *it, size_t from, siz
 
 static void ploti_draw_band(plot_panel *p, const ploti_item *it)
 {
-    ploti_point *q = ploti_points(p->fig, 2 * it->n + 2);
     size_t i, from = 0;
-    if (!q) return;
     for (i = 0; i <= it->n; i++) {
         int good = i < it->n && isfinite(ploti_pixel(&p->x, it->x[i])) && isfinite(it->lo[i]) &&
                    isfinite(it->hi[i]);
         if (good) continue;
-        if (i > from) ploti_band_run(p, it, from, i, q);
+        if (i > from) ploti_band_run(p, it, from, i);
         from = i + 1;
     }
 }
@@ -2156,10 +2120,10 @@ static void ploti_draw_errors(plot_panel *p, const ploti_item *it)
 static void ploti_draw_hist(plot_panel *p, const ploti_item *it)
 {
     plot_figure *f = p->fig;
-    ploti_point *q = ploti_points(f, 2 * it->n + 4);
+    ploti_point *q = it->path;
     const double base = ploti_pixel_low(&p->y, 0);
     size_t i, n = 0;
-    if (!q || it->n == 0) return;
+    if (it->n == 0) return;
     q[n++] = (ploti_point){ploti_pixel(&p->x, it->x[0]), base};
     for (i = 0; i < it->n; i++) {
         const double x0 = ploti_pixel(&p->x, it->x[i]), x1 = ploti_pixel(&p->x, it->x[i + 1]);
@@ -2189,12 +2153,12 @@ static double ploti_ridge_top(const plot_panel *p) /* the highest density of all
 static void ploti_draw_ridge(plot_panel *p, const ploti_item *it)
 {
     plot_figure *f = p->fig;
-    ploti_point *q = ploti_points(f, it->n + 2);
+    ploti_point *q = it->path;
     const double unit = p->overlap / ploti_ridge_top(p), w = 0.72 * ploti_line_px(f, &it->style);
     const double row = p->ridges - 1 - it->index, base = ploti_pixel(&p->y, row);
     const plot_color color = it->style.color;
     size_t i, n = 1;
-    if (!q || !isfinite(base)) return;
+    if (!isfinite(base)) return;
     for (i = 0; i < it->n; i++) {
         const double x = ploti_pixel(&p->x, it->x[i]);
         const double y = ploti_pixel(&p->y, row + it->y[i] * unit);
@@ -2375,15 +2339,14 @@ static double ploti_mean_cell(const double *v, size_t cols, size_t r0, size_t r1
 static void ploti_draw_cells(ploti_canvas *c, const double *v, size_t rows, size_t cols,
                              ploti_rect to, const plot_color color[256], double lo, double hi)
 {
-    const int x0 = ploti_between(ploti_int(fmin(to.x0, to.x1) + 0.5), c->clip.x0, c->clip.x1);
-    const int x1 = ploti_between(ploti_int(fmax(to.x0, to.x1) + 0.5), c->clip.x0, c->clip.x1);
-    const int y0 = ploti_between(ploti_int(fmin(to.y0, to.y1) + 0.5), c->clip.y0, c->clip.y1);
-    const int y1 = ploti_between(ploti_int(fmax(to.y0, to.y1) + 0.5), c->clip.y0, c->clip.y1);
+    const ploti_area b =
+        ploti_within(c->clip, fmin(to.x0, to.x1) + 0.5, fmin(to.y0, to.y1) + 0.5,
+                     floor(fmax(to.x0, to.x1) + 0.5), floor(fmax(to.y0, to.y1) + 0.5));
     int x, y;
-    for (y = y0; y < y1; y++) {
+    for (y = b.y0; y < b.y1; y++) {
         size_t r0, r1, c0, c1;
         ploti_cell_range(y, to.y0, to.y1, rows, &r0, &r1);
-        for (x = x0; x < x1; x++) {
+        for (x = b.x0; x < b.x1; x++) {
             double t;
             ploti_cell_range(x, to.x0, to.x1, cols, &c0, &c1);
             t = (ploti_mean_cell(v, cols, r0, r1, c0, c1) - lo) / (hi - lo);
@@ -2416,7 +2379,7 @@ static void ploti_draw_image(plot_figure *f, const ploti_item *it, size_t k, int
     plot_color grey[256];
     int i;
     for (i = 0; i < 256; i++) grey[it->map ? 255 - i : i] = PLOT_RGB(i, i, i);
-    ploti_block_fill(&f->cv, x0 - line, y0 - line, x0 + w + line, y0 + h + line, PLOT_LIGHT, 1);
+    ploti_block_fill(&f->cv, x0 - line, y0 - line, x0 + w + line, y0 + h + line, PLOT_LIGHT);
     ploti_draw_cells(&f->cv, it->y + k * rows * cols, rows, cols, to, grey, 0, 255);
 }
 
@@ -2479,9 +2442,9 @@ static void ploti_straight(plot_figure *f, int flat, double at, double from, dou
 {
     const int t = ploti_thick(f, w), a = ploti_int(at + 0.5) - t / 2;
     if (flat)
-        ploti_block_fill(&f->cv, ploti_int(from), a, ploti_int(to), a + t, c, 1);
+        ploti_block_fill(&f->cv, ploti_int(from), a, ploti_int(to), a + t, c);
     else
-        ploti_block_fill(&f->cv, a, ploti_int(from), a + t, ploti_int(to), c, 1);
+        ploti_block_fill(&f->cv, a, ploti_int(from), a + t, ploti_int(to), c);
 }
 
 /* The ticks of an axis, from `from` to `to` across it, or the grid lines. */
@@ -2641,7 +2604,7 @@ static void ploti_draw_colorbar(plot_panel *p)
     ploti_bar_axis(p, heat, &a);
     for (y = (int)p->box.y0; y < (int)p->box.y1; y++)
         ploti_block_fill(&f->cv, ploti_int(x), y, ploti_int(x + w), y + 1,
-                         plot_map(heat->map, (p->box.y1 - y - 0.5) / high), 1);
+                         plot_map(heat->map, (p->box.y1 - y - 0.5) / high));
     for (i = 0; i < a.ticks.n; i++) {
         double ty = ploti_pixel(&a, a.ticks.at[i]);
         ploti_straight(f, 1, ty, x + w, x + w + ploti_tick_len(f), 1.7, PLOT_INK);
@@ -2863,27 +2826,21 @@ static int ploti_choose(unsigned char *palette, unsigned char *entry, ploti_colo
     return n;
 }
 
-/* A byte for each pixel, after a byte 0 for each row (it is not filtered), for free(), and the
-   palette, of *entries; NULL if there is no memory. */
-static unsigned char *ploti_indexed(unsigned char *palette, int *entries, const plot_figure *f)
+/* A byte for each pixel, after a byte 0 for each row (it is not filtered), and the palette, of
+   *entries; NULL if there is no memory. */
+static unsigned char *ploti_indexed(unsigned char *palette, int *entries, plot_figure *f)
 {
     const size_t w = (size_t)f->cv.w, h = (size_t)f->cv.h;
     const unsigned char *rgb = f->cv.rgb;
-    ploti_colour *colour = (ploti_colour *)calloc(PLOTI_COLOURS, sizeof *colour);
-    unsigned char *entry = (unsigned char *)malloc(PLOTI_COLOURS);
-    unsigned char *index = (unsigned char *)calloc(h, w + 1);
+    ploti_colour *colour = (ploti_colour *)ploti_alloc(f, PLOTI_COLOURS, sizeof *colour);
+    unsigned char *entry = (unsigned char *)ploti_alloc(f, PLOTI_COLOURS, 1);
+    unsigned char *index = (unsigned char *)ploti_alloc(f, h, w + 1);
     size_t i;
-    if (colour && entry && index) {
-        for (i = 0; i < PLOTI_COLOURS; i++) colour[i].key = i;
-        for (i = 0; i < w * h; i++) colour[ploti_key(rgb + 3 * i)].pixels++;
-        *entries = ploti_choose(palette, entry, colour, w * h / PLOTI_FLAT);
-        for (i = 0; i < w * h; i++) index[i + i / w + 1] = entry[ploti_key(rgb + 3 * i)];
-    } else {
-        free(index);
-        index = NULL;
-    }
-    free(colour);
-    free(entry);
+    if (f->failed) return NULL;
+    for (i = 0; i < PLOTI_COLOURS; i++) colour[i].key = i;
+    for (i = 0; i < w * h; i++) colour[ploti_key(rgb + 3 * i)].pixels++;
+    *entries = ploti_choose(palette, entry, colour, w * h / PLOTI_FLAT);
+    for (i = 0; i < w * h; i++) index[i + i / w + 1] = entry[ploti_key(rgb + 3 * i)];
     return index;
 }
 
@@ -2908,8 +2865,8 @@ static unsigned char *ploti_chunk(unsigned char *to, const char *name, const voi
     return ploti_word(to + 4 + n, crc ^ 0xffffffffu);
 }
 
-/* The file, for free(); NULL if there is no memory for it. */
-static unsigned char *ploti_png(const plot_figure *f, size_t *size)
+/* The file; NULL if there is no memory for it. */
+static unsigned char *ploti_png(plot_figure *f, size_t *size)
 {
     static const unsigned char signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
     const int pixels = (f->cv.w + 1) * f->cv.h;
@@ -2917,7 +2874,8 @@ static unsigned char *ploti_png(const plot_figure *f, size_t *size)
     int entries = 0, n = 0;
     unsigned char *index = ploti_indexed(palette, &entries, f);
     if (index) packed = stbi_zlib_compress(index, pixels, &n, 64);
-    if (packed) png = (unsigned char *)malloc((size_t)n + sizeof palette + 100);
+    if (ploti_demand(f, packed != NULL, PLOTI_NO_MEMORY))
+        png = (unsigned char *)ploti_alloc(f, (size_t)n + sizeof palette + 100, 1);
     if (png) {
         memcpy(png, signature, sizeof signature);
         (void)ploti_word(ploti_word(head, (uint32_t)f->cv.w), (uint32_t)f->cv.h);
@@ -2929,24 +2887,18 @@ static unsigned char *ploti_png(const plot_figure *f, size_t *size)
         *size = (size_t)(ploti_chunk(at, "IEND", NULL, 0) - png);
     }
     free(packed);
-    free(index);
     return png;
 }
 
 int plot_save(plot_figure *f, const char *path)
 {
-    unsigned char *png;
+    const unsigned char *png;
     size_t size = 0;
-    char why[FILES_ERR_MAX];
+    char why[FILES_ERR_MAX] = "";
     if (!f || ploti_render(f) != 0 || !ploti_demand(f, path && path[0], "plot: no file name"))
         return -1;
-    why[0] = 0;
     png = ploti_png(f, &size);
-    if (!png)
-        ploti_fail(f, "plot: out of memory while encoding ", path);
-    else if (files_write(path, png, size, why) != 0)
-        ploti_fail(f, "plot: ", why);
-    free(png);
+    if (png && files_write(path, png, size, why) != 0) ploti_fail(f, "plot: ", why);
     return f->failed ? -1 : 0;
 }
 

@@ -494,36 +494,28 @@ static void draw_relus(lab_report *r, plot_panel *p, const lab_panel *panel)
 }
 
 /* clang-format off */
-static int report(lab_report *r)
-{
-#define THREE(series) /* a wide pale line for what the thin dashed one is to lie on */ \
-    {{FLOAT, "undivided/" series, net_name[UNDIVIDED], {PLOT_SKY, .width = 3}}, \
-     {FLOAT, "synchronised/" series, net_name[SYNCHRONISED], \
-      {PLOT_BLUE, .dash = PLOT_DASHED}, LAB_MEAN}, \
-     {FLOAT, "separate/" series, net_name[SEPARATE], {PLOT_VERMILLION, .dash = PLOT_DASHDOT}}}
-    static const lab_page page = {"Merged statistics train the network of the undivided batch",
-                                  NULL, 760, .shared_legend = 1};
-    const double epochs = lab_quick(r) ? 1 : EPOCHS;
-    const lab_panel panels[] = {
-        {.axes = {.heading = "training loss", .x = "epoch", .y = "cross-entropy (nats)",
-                  .x_range = {0, epochs}}, .line = THREE("loss")},
-        {.axes = {.col = 1, .heading = "test accuracy, by running statistics", .x = "epoch",
-                  .y = "test accuracy (%)", .x_range = {0, epochs}, .y_range = {50, 100}},
-         .line = THREE("accuracy")},
-        {.axes = {.col = 2, .heading = "parameters: how far from undivided", .x = "step",
-                  .x_scale = PLOT_LOG10, .y = "largest difference / largest",
-                  .y_scale = PLOT_LOG10},
-         .line = {{FLOAT, "separate/away", net_name[SEPARATE],
-                   {PLOT_VERMILLION, .dash = PLOT_DASHDOT}, LAB_EACH_SEED},
-                  {FLOAT, "synchronised/away", net_name[SYNCHRONISED],
-                   {PLOT_BLUE, .dash = PLOT_DASHED}, LAB_EACH_SEED},
-                  {DOUBLE, "synchronised/away", "synchronised, in double",
-                   {PLOT_BLUE, .dash = PLOT_DOTTED}, LAB_EACH_SEED}},
-         .draw = draw_relus}};
-    lab_judge(r);
-    print_first(r);
-    return lab_draw(r, &page, panels, LAB_COUNT(panels));
-}
+#define THREE(series) /* a wide pale line for what the thin dashed one is to lie on */             \
+    {{FLOAT, "undivided/" series, "undivided", {PLOT_SKY, .width = 3}},                            \
+     {FLOAT, "synchronised/" series, "synchronised", {PLOT_BLUE, .dash = PLOT_DASHED}, LAB_MEAN},  \
+     {FLOAT, "separate/" series, "separate", {PLOT_VERMILLION, .dash = PLOT_DASHDOT}}}
+static const lab_panel panels[] = {
+    {.axes = {.heading = "training loss", .x = "epoch", .y = "cross-entropy (nats)",
+              .x_range = {0, EPOCHS}}, .line = THREE("loss"), .full = 1},
+    {.axes = {.col = 1, .heading = "test accuracy, by running statistics", .x = "epoch",
+              .y = "test accuracy (%)", .x_range = {0, EPOCHS}, .y_range = {50, 100}},
+     .line = THREE("accuracy"), .full = 1},
+    {.axes = {.col = 2, .heading = "parameters: how far from undivided", .x = "step",
+              .x_scale = PLOT_LOG10, .y = "largest difference / largest", .y_scale = PLOT_LOG10},
+     .line = {{FLOAT, "separate/away", "separate", {PLOT_VERMILLION, .dash = PLOT_DASHDOT},
+               LAB_EACH_SEED},
+              {FLOAT, "synchronised/away", "synchronised", {PLOT_BLUE, .dash = PLOT_DASHED},
+               LAB_EACH_SEED},
+              {DOUBLE, "synchronised/away", "synchronised, in double",
+               {PLOT_BLUE, .dash = PLOT_DOTTED}, LAB_EACH_SEED}},
+     .draw = draw_relus}};
+static const lab_page pages[] = {
+    {"Merged statistics train the network of the undivided batch", NULL, 760, .shared_legend = 1,
+     LAB_PANELS(panels)}};
 /* clang-format on */
 
 /* ---- the program ----------------------------------------------------------------------------- */
@@ -535,8 +527,8 @@ static const lab_arm arms[TYPES] = {{"float", "float", 30, 3}, {"double", "doubl
 static const lab_program program = {
     NAME, NRM_VERSION, "One batch norm over several workers, with MPI", settings, .revision = 1,
     .uses = LAB_USES_DATA | LAB_IN_TURN, .arm = arms, .arms = TYPES, .prepare = prepare_all,
-    .run = run, .report = report, .claim = claims, .claims = LAB_COUNT(claims),
-    .command = "mpirun build/" NAME};
+    .run = run, .claim = claims, .claims = LAB_COUNT(claims), .after = print_first,
+    .page = pages, .pages = LAB_COUNT(pages), .command = "mpirun build/" NAME};
 /* clang-format on */
 
 int main(int argc, char **argv)

@@ -123,7 +123,8 @@ static void pagei_panel(lab_report *r, plot_figure *f, const lab_panel *panel)
     plot_axes axes = panel->axes;
     plot_panel *p;
     size_t i;
-    if (panel->full && lab_quick(r)) axes.y_range[0] = axes.y_range[1] = 0;
+    if (panel->full && lab_quick(r))
+        axes.x_range[0] = axes.x_range[1] = axes.y_range[0] = axes.y_range[1] = 0;
     p = plot_place_axes(f, axes);
     for (i = 0; i < LAB_COUNT(panel->under) && panel->under[i].text; i++)
         pagei_mark(p, &panel->under[i]);

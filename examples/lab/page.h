@@ -57,7 +57,7 @@ typedef struct lab_panel {
     size_t arm, other;
     const char *series;
     double value;
-    int full; /* 1: its y range is for full runs; a quick one has that of its numbers      */
+    int full; /* 1: its ranges are for full runs; a quick one has those of its numbers      */
 } lab_panel;
 
 #define LAB_PANELS(table) .panel = table, .panels = LAB_COUNT(table)

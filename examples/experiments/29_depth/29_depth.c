@@ -492,9 +492,6 @@ static void draw_depth(lab_report *r, plot_panel *p, const lab_panel *panel)
     {.axes = {1, column, .heading = title, .x = at, .y = "log_{10} of mean " name,                 \
               .y_range = {low, high}, .legend = PLOT_LEGEND_##where},                              \
      .draw = draw_depth, .arm = of, .series = what} /* with room for the legend */
-static const lab_page beginning_page = {
-    "Without batch norm channels and gradients of R27 grow with depth (a to c: seed 11)", NULL,
-    1080, .scale = 0.92};
 static const lab_panel beginning[] = {
     HISTOGRAM(0, RB, "R27, batch norm: layer 28 of 56"),
     HISTOGRAM(1, RN, "R27, no norm: layer 28 of 56"),
@@ -504,9 +501,6 @@ static const lab_panel beginning[] = {
           TOP_LEFT),
     DEPTH(2, PN, "s", "P20: channel deviations", "hidden layer", "channel deviation", -5.8, 0.4,
           BOTTOM_LEFT)};
-static const lab_page outputs_page = {
-    "Without batch norm all examples of the batch push the same class of R27", "outputs", 720,
-    0.92, "Networks at initialization, one batch of 128", .seeds = 1, .widths = {1, 1, 1.3}};
 static const lab_panel outputs[] = {
     OUTPUTS(0, RN, "R27, no norm: output gradients"),
     OUTPUTS(1, RB, "R27, batch norm: output gradients"),
@@ -532,52 +526,45 @@ static void draw_moments(lab_report *r, plot_panel *p, const lab_panel *panel)
     plot_colorbar(p, "log_{10} variance");
 }
 
+/* Of the first, middle and last block: at the ends of the lines without norm. */
+static void draw_numbers(lab_report *r, plot_panel *p, const lab_panel *panel)
+{
+    const size_t last = shapes[panel->arm].net.depth, block[3] = {1, last / 2, last};
+    size_t k;
+    for (k = 0; k < 3; k++)
+        plot_text(p, 102, lab_mean(r, panel->arm, lab_format(r, "most%zu", k), 100),
+                  lab_format(r, "%zu", block[k]), PLOT_LEFT, PLOT_VERMILLION);
+}
+
 /* clang-format off */
 #define MOMENTS(column, of, block, title, hidden)                                                  \
     {.axes = {0, column, .heading = title, .x = "channel", .y = "% of the step",                   \
               .y_range = {101, -1}, .frame = PLOT_BOX, .hide = hidden},                            \
      .draw = draw_moments, .arm = of, .series = block}
-/* The largest channel variance of the watched blocks; their numbers stand at the ends of the lines
-   without norm. */
+/* The largest channel variance of the watched blocks. */
 #define BLOCK(of, series, name, shape, ...)                                                        \
     {of, series, name, {__VA_ARGS__, .marker = PLOT_##shape, .marker_every = 5, .size = 0.8}}
 #define BLOCKS(of, name, ...)                                                                      \
     BLOCK(of, "most0", "", CIRCLE, __VA_ARGS__), BLOCK(of, "most1", "", TRIANGLE, __VA_ARGS__),    \
     BLOCK(of, "most2", name, SQUARE, __VA_ARGS__)
-#define NUMBER(of, series, block)                                                                  \
-    {LAB_NOTE, 102, lab_mean(r, of, series, 100), block, PLOT_LEFT, PLOT_VERMILLION}
-#define GROWTH(column, none, batch, middle, last, title, highest, where)                           \
+#define GROWTH(column, none, batch, title, low, high, where)                                       \
     {.axes = {1, column, .heading = title, .x = "% of the step", .x_range = {0, 118},              \
-              .y = "log_{10} largest variance", .y_range = {(highest) > 0 ? -2 : 0, highest},      \
-              .legend = where},                                                                    \
+              .y = "log_{10} largest variance", .y_range = {low, high}, .legend = where},          \
      .line = {BLOCKS(none, "no norm", PLOT_VERMILLION, .dash = PLOT_DASHED),                       \
               BLOCKS(batch, "batch norm", PLOT_BLUE)},                                             \
-     .mark = {NUMBER(none, "most0", "1"), NUMBER(none, "most1", middle),                           \
-              NUMBER(none, "most2", last)}}
-
-static int draw_step(lab_report *r)
-{
-    const double loss = fmax(10, lab_summary(r, RN, "loss", 100).max);
-    const lab_page page = {
-        "Without batch norm one step at rate 0.1 kills or explodes channels", "step", 1200,
-        .settings = "R27: 27 residual blocks of 2 layers, Glorot, at initialization; one batch of "
-                    "128; a to c: seed 11, grey: 0 for all examples; d, e: first, middle, last "
-                    "block or layer", .seeds = lab_seeds(r, RN)};
-    const lab_panel panels[] = {
-        MOMENTS(0, RN, "v1", "no norm, block 13", 0),
-        MOMENTS(1, RN, "v2", "no norm, block 27", PLOT_GRID_Y),
-        MOMENTS(2, RB, "v2", "batch norm, block 27", PLOT_GRID_Y),
-        GROWTH(0, RN, RB, "13", "27", "R27", 2 * lab_mean(r, RN, "most2", 100),
-               PLOT_LEGEND_TOP_LEFT),
-        GROWTH(1, PN, PB, "10", "20", "P20, a plain network", 0, PLOT_LEGEND_NONE),
-        {.axes = {1, 2, .heading = "Loss of the batch", .x = "% of the step", .y = "loss",
-                  .y_scale = PLOT_LOG10, .y_range = {0.1, pow(loss, 1.7)},
-                  .legend = PLOT_LEGEND_TOP_LEFT},
-         .line = {{RN, "loss", "R27, no norm", .how = LAB_EACH_SEED},
-                  {RB, "loss", "R27, batch norm", .how = LAB_EACH_SEED},
-                  {PN, "loss", "P20, no norm", {PLOT_INK, .dash = PLOT_DOTTED}, LAB_EACH_SEED}}}};
-    return lab_draw(r, &page, panels, LAB_COUNT(panels));
-}
+     .draw = draw_numbers, .arm = none, .full = 1}
+static const lab_panel step[] = { /* d and f: with room for the legend */
+    MOMENTS(0, RN, "v1", "no norm, block 13", 0),
+    MOMENTS(1, RN, "v2", "no norm, block 27", PLOT_GRID_Y),
+    MOMENTS(2, RB, "v2", "batch norm, block 27", PLOT_GRID_Y),
+    GROWTH(0, RN, RB, "R27", -2, 119.2812, PLOT_LEGEND_TOP_LEFT),
+    GROWTH(1, PN, PB, "P20, a plain network", 0, 0, PLOT_LEGEND_NONE),
+    {.axes = {1, 2, .heading = "Loss of the batch", .x = "% of the step", .y = "loss",
+              .y_scale = PLOT_LOG10, .y_range = {0.1, 7.599e80}, .legend = PLOT_LEGEND_TOP_LEFT},
+     .line = {{RN, "loss", "R27, no norm", .how = LAB_EACH_SEED},
+              {RB, "loss", "R27, batch norm", .how = LAB_EACH_SEED},
+              {PN, "loss", "P20, no norm", {PLOT_INK, .dash = PLOT_DOTTED}, LAB_EACH_SEED}},
+     .full = 1}};
 /* clang-format on */
 
 /* ---- figures: plain networks, where batch norm makes gradients explode ----------------------- */
@@ -617,44 +604,40 @@ static void draw_factors(lab_report *r, plot_panel *p, const lab_panel *panel)
 /* clang-format off */
 #define GRADIENTS(at_row, at_col, title)                                                           \
     .axes = {at_row, at_col, .heading = title, .x = "layer of weights", .y = "log_{10} |dL/dW|"}
-
-static int draw_plain(lab_report *r)
-{
-    static const double at[4] = {5, 10, 20, 50};
-    static const char *const tick[4] = {"5", "10", "20", "50"};
-    static const lab_page page = {
-        "In plain networks it is batch norm that makes gradients explode", "plain", 1300,
-        0.95};
-    const lab_panel panels[] = {
-        {GRADIENTS(0, 0, "Plain, 20 hidden layers"),
-         .line = {{PN, "g", "no norm"}, {PB, "g", "batch norm"}, {PL, "g", "layer norm"}},
-         .draw = draw_theory, .arm = PB, .series = "theory, batch norm"},
-        {GRADIENTS(0, 1, "Plain, batch norm, 5 to 50 hidden layers"),
-         .line = {{D5B, "g", "5", {lab_level(3, 4)}}, {D10B, "g", "10", {lab_level(2, 4)}},
-                  {PB, "g", "20", {lab_level(1, 4)}}, {D50B, "g", "50", {lab_level(0, 4)}}},
-         .draw = draw_theory, .arm = D50B, .series = "theory"},
-        {.axes = {1, 0, .heading = "Growth of the gradient from a layer to the one before",
-                  .x = "hidden layers", .x_scale = PLOT_LOG2, .x_ticks = at, .x_names = tick,
-                  .x_count = 4, .y = "factor of a layer", .y_range = {0.8, 1.45},
-                  .legend = PLOT_LEGEND_TOP_RIGHT},
-         .draw = draw_factors},
-        {GRADIENTS(1, 1, "R27: the residual network"),
-         .line = {{RN, "g", "no norm"}, {RB, "g", "batch norm"}}}};
-    return lab_draw(r, &page, panels, LAB_COUNT(panels));
-}
+static const double at[4] = {5, 10, 20, 50};
+static const char *const tick[4] = {"5", "10", "20", "50"};
+static const lab_panel plain[] = {
+    {GRADIENTS(0, 0, "Plain, 20 hidden layers"),
+     .line = {{PN, "g", "no norm"}, {PB, "g", "batch norm"}, {PL, "g", "layer norm"}},
+     .draw = draw_theory, .arm = PB, .series = "theory, batch norm"},
+    {GRADIENTS(0, 1, "Plain, batch norm, 5 to 50 hidden layers"),
+     .line = {{D5B, "g", "5", .level = {3, 4}}, {D10B, "g", "10", .level = {2, 4}},
+              {PB, "g", "20", .level = {1, 4}}, {D50B, "g", "50", .level = {0, 4}}},
+     .draw = draw_theory, .arm = D50B, .series = "theory"},
+    {.axes = {1, 0, .heading = "Growth of the gradient from a layer to the one before",
+              .x = "hidden layers", .x_scale = PLOT_LOG2, .x_ticks = at, .x_names = tick,
+              .x_count = 4, .y = "factor of a layer", .y_range = {0.8, 1.45},
+              .legend = PLOT_LEGEND_TOP_RIGHT},
+     .draw = draw_factors},
+    {GRADIENTS(1, 1, "R27: the residual network"),
+     .line = {{RN, "g", "no norm"}, {RB, "g", "batch norm"}}}};
+static const lab_page pages[] = {
+    {"Without batch norm channels and gradients of R27 grow with depth (a to c: seed 11)", NULL,
+     1080, 0.92, LAB_PANELS(beginning)},
+    {"Without batch norm all examples of the batch push the same class of R27", "outputs", 720,
+     0.92, "Networks at initialization, one batch of 128", .seeds = 1, .widths = {1, 1, 1.3},
+     LAB_PANELS(outputs)},
+    {"Without batch norm one step at rate 0.1 kills or explodes channels", "step", 1200,
+     .settings = "R27: 27 residual blocks of 2 layers, Glorot, at initialization; one batch of "
+                 "128; a to c: seed 11, grey: 0 for all examples; d, e: first, middle, last block "
+                 "or layer", LAB_PANELS(step)},
+    {"In plain networks it is batch norm that makes gradients explode", "plain", 1300, 0.95,
+     LAB_PANELS(plain)}};
 /* clang-format on */
-
-static int report(lab_report *r)
-{
-    lab_judge(r);
-    return lab_draw(r, &beginning_page, beginning, LAB_COUNT(beginning)) ||
-           lab_draw(r, &outputs_page, outputs, LAB_COUNT(outputs)) || draw_step(r) || draw_plain(r);
-}
 
 LAB_PROGRAM("29_depth",
             "What does depth do to gradients and activations, with and without batch norm?",
             "Networks at initialization, one batch of 128 of the first 10000 training images, "
             "standardized pixels, double. R27: 784-64, 27 residual blocks of 2 layers, 10, Glorot; "
             "P20: 784-100×20-10, He",
-            .report = report, .revision = 4, .uses = LAB_USES_DATA, .prepare = prepare,
-            .look = look_of)
+            LAB_PAGES, .revision = 4, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)

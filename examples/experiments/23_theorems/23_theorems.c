@@ -29,6 +29,25 @@ static double relative(double a, double b, double size)
     return size > 0 ? fabs(a - b) / size : 0;
 }
 
+/* Takes from row k of a [][n] its parts along the rows before it, which have length 1. For the
+   rounding of the first time it is done twice. */
+static void take_parts(double *a, size_t k, size_t n)
+{
+    double *row = a + k * n;
+    size_t l, i;
+    for (l = 0; l < k; l++) {
+        const double part = dot(row, a + l * n, n);
+        for (i = 0; i < n; i++) row[i] -= part * a[l * n + i];
+    }
+}
+
+static void unit_length(double *a, size_t n)
+{
+    const double size = sqrt(dot(a, a, n));
+    size_t i;
+    for (i = 0; i < n; i++) a[i] /= size;
+}
+
 /* ---- the network ----------------------------------------------------------------------------- */
 
 static nrm_mlp_spec network(trainer *t)
@@ -87,11 +106,11 @@ typedef struct layer_view { /* all about layer LAYER on one batch */
     double y[M * WIDTH], dx[M * WIDTH], dy[M * WIDTH]; /* its output; gradients before, behind */
 } layer_view;
 
-/* Column j of an [M][WIDTH] matrix. */
-static void column(double *out, const double *a, size_t j)
+/* Column j of a matrix [rows][WIDTH]. */
+static void column(double *out, const double *a, size_t rows, size_t j)
 {
     size_t i;
-    for (i = 0; i < M; i++) out[i] = a[i * WIDTH + j];
+    for (i = 0; i < rows; i++) out[i] = a[i * WIDTH + j];
 }
 
 /* The loss, and its gradients dx at x and dy behind batch norm, or at x too if there is none. */
@@ -110,15 +129,6 @@ static double gradients(layer_view *v, int normed, double *dx, double *dy)
     return loss;
 }
 
-/* γ and β that undo the norm on this batch (SM.32). */
-static void undo_norm(layer_view *v)
-{
-    size_t j;
-    (void)nrm_batchnorm_forward(v->y, v->beta, v->rstd, NULL, v->x, NULL, NULL, NRM_TRAIN,
-                                NO_EPSILON, M, WIDTH, 1);
-    for (j = 0; j < WIDTH; j++) v->gamma[j] = 1 / v->rstd[j];
-}
-
 typedef struct unit { /* one unit: vectors over the batch, gradient's parts */
     double x_hat[M], dx[M], dy[M];
     double sd, dx2, dy2, dy_sum, dy_xhat;
@@ -128,9 +138,9 @@ static unit unit_of(const layer_view *v, size_t j)
 {
     unit u;
     size_t i;
-    column(u.dx, v->dx, j);
-    column(u.dy, v->dy, j);
-    column(u.x_hat, v->x, j);
+    column(u.dx, v->dx, M, j);
+    column(u.dy, v->dy, M, j);
+    column(u.x_hat, v->x, M, j);
     for (i = 0; i < M; i++) u.x_hat[i] = (u.x_hat[i] - v->beta[j]) / v->gamma[j];
     u.sd = v->gamma[j];
     u.dx2 = dot(u.dx, u.dx, M);
@@ -149,11 +159,11 @@ static double curvature(layer_view *v, int normed, size_t j, const double *d, do
     size_t i, side;
     for (i = 0; i < M; i++) most = fmax(most, fabs(d[i]));
     h = 1e-7 * sd / most;
-    column(kept, v->x, j);
+    column(kept, v->x, M, j);
     for (side = 0; side < 2; side++) {
         for (i = 0; i < M; i++) v->x[i * WIDTH + j] = kept[i] + (side ? -h : h) * d[i];
         (void)gradients(v, normed, dx, dy);
-        column(g, dx, j);
+        column(g, dx, M, j);
         along[side] = dot(g, d, M);
     }
     for (i = 0; i < M; i++) v->x[i * WIDTH + j] = kept[i];
@@ -171,7 +181,7 @@ static double largest_singular(const double *a)
         memset(p, 0, sizeof p);
         (void)nrm_linear_backward(NULL, p, NULL, q, a, NULL, M, WIDTH, 1);
         size = sqrt(dot(p, p, WIDTH));
-        for (j = 0; j < WIDTH; j++) p[j] /= size;
+        unit_length(p, WIDTH);
     }
     return sqrt(size);
 }
@@ -179,7 +189,7 @@ static double largest_singular(const double *a)
 /* Orthonormal columns whose span holds 1, x̂, dy: the worst X of theorem 4.4 is λ times these. */
 static void orthonormal(double U[3][M], const unit *u)
 {
-    size_t i, k, l, twice;
+    size_t i, k, twice;
     for (i = 0; i < M; i++) {
         U[0][i] = 1;
         U[1][i] = u->x_hat[i];
@@ -187,13 +197,8 @@ static void orthonormal(double U[3][M], const unit *u)
     }
     for (k = 0; k < 3; k++)
         for (twice = 0; twice < 2; twice++) {
-            double size;
-            for (l = 0; l < k; l++) {
-                const double part = dot(U[k], U[l], M);
-                for (i = 0; i < M; i++) U[k][i] -= part * U[l][i];
-            }
-            size = sqrt(dot(U[k], U[k], M));
-            for (i = 0; i < M; i++) U[k][i] /= size;
+            take_parts(U[0], k, M);
+            unit_length(U[k], M);
         }
 }
 
@@ -221,22 +226,17 @@ static void check_44(const unit *u, double lambda, double e[FOUND])
     e[SQUARE] += with <= without * without - rest;
 }
 
-/* |X'dx|² / |X'dy|² with the layer's own inputs: what the weights feel. And the share of |X'dy|²
-   that the mean of dy makes: X'1 is long, since ReLU's outputs have a mean. */
-static void weights_feel(const layer_view *v, const unit *u, double *keep, double *of_mean)
+/* |X'd|² with the layer's own inputs X: of the gradient d of a unit, what its weights feel. */
+static double felt(const layer_view *v, const double *d)
 {
-    double flat[M], with[WIDTH] = {0}, without[WIDTH] = {0}, mean[WIDTH] = {0};
-    size_t i;
-    for (i = 0; i < M; i++) flat[i] = u->dy_sum / M;
-    (void)nrm_linear_backward(NULL, with, NULL, u->dx, v->in, NULL, M, WIDTH, 1);
-    (void)nrm_linear_backward(NULL, without, NULL, u->dy, v->in, NULL, M, WIDTH, 1);
-    (void)nrm_linear_backward(NULL, mean, NULL, flat, v->in, NULL, M, WIDTH, 1);
-    *keep = training_squares(with, WIDTH) / training_squares(without, WIDTH);
-    *of_mean = training_squares(mean, WIDTH) / training_squares(without, WIDTH);
+    double by_weights[WIDTH] = {0};
+    (void)nrm_linear_backward(NULL, by_weights, NULL, d, v->in, NULL, M, WIDTH, 1);
+    return training_squares(by_weights, WIDTH);
 }
 
 /* Of one unit: |dx|² / |dy|² and the parts that are missing; the curvature with batch norm over
-   that without; what the weights feel. */
+   that without; |X'dx|² / |X'dy|², and the share of |X'dy|² that the mean of dy makes: X'1 is long,
+   since ReLU's outputs have a mean. */
 enum { KEEP, MEAN_PART, X_PART, CURVE, WEIGHTS, DRAWN, WEIGHTS_MEAN = DRAWN, PARTS };
 static const char *const part_name[PARTS] = {"keep",  "mean_part", "x_part",
                                              "curve", "weights",   "weights_mean"};
@@ -248,11 +248,15 @@ static void measure_unit(layer_view *v, size_t j, const unit *u, double lambda, 
     const double form = curvature(v, 0, j, u->dx, u->sd);
     const double without = curvature(v, 0, j, u->dy, u->sd);
     const double second = u->dy_xhat / M / u->sd * u->dx2;
+    double mean[M];
+    size_t i;
+    for (i = 0; i < M; i++) mean[i] = u->dy_sum / M;
     part[KEEP] = u->dx2 / u->dy2;
     part[MEAN_PART] = u->dy_sum * u->dy_sum / M / u->dy2;
     part[X_PART] = u->dy_xhat * u->dy_xhat / M / u->dy2;
     part[CURVE] = with / u->dx2 / (without / u->dy2);
-    weights_feel(v, u, &part[WEIGHTS], &part[WEIGHTS_MEAN]);
+    part[WEIGHTS] = felt(v, u->dx) / felt(v, u->dy);
+    part[WEIGHTS_MEAN] = felt(v, mean) / felt(v, u->dy);
     e[OF_41] =
         fmax(e[OF_41], relative(u->dx2, u->dy2 * (1 - part[MEAN_PART] - part[X_PART]), u->dy2));
     e[OF_42] = fmax(e[OF_42], relative(with, form - second, fabs(form) + fabs(second)));
@@ -283,8 +287,9 @@ static void record_lemma(lab_run *r)
     size_t i, k;
     nrm_rng_seed(&rng, r->seed, TRAINING_STREAM_DATA);
     for (k = 0; k < 100; k++) {
-        for (i = 0; i < WIDTH; i++) a[i] = draw_normal(&rng);
-        for (i = 0; i < WIDTH; i++) b[i] = draw_normal(&rng) + a[i];
+        nrm_rng_normal(&rng, a, WIDTH);
+        nrm_rng_normal(&rng, b, WIDTH);
+        for (i = 0; i < WIDTH; i++) b[i] += a[i];
         worst = fmax(worst, lemma_45(a, b, NULL));
     }
     lab_record(r, "error45", 0, worst);
@@ -294,13 +299,11 @@ static void record_lemma(lab_run *r)
 static void record_distance(lab_run *r, const nrm_mlp *net, const double *start)
 {
     double gains[WIDTH];
-    size_t i, j, n = 0;
+    size_t j, n = 0;
     for (j = 0; j < WIDTH; j++) {
         double a[WIDTH], b[WIDTH], gain;
-        for (i = 0; i < WIDTH; i++) {
-            a[i] = start[i * WIDTH + j];
-            b[i] = net->state[LAYER].W[i * WIDTH + j];
-        }
+        column(a, start, WIDTH, j);
+        column(b, net->state[LAYER].W, WIDTH, j);
         if (dot(a, b, WIDTH) <= 0) continue;
         (void)lemma_45(a, b, &gain);
         if (isnan(gain)) continue; /* the unit has not moved */
@@ -322,7 +325,9 @@ static void record_theorems(lab_run *r, nrm_mlp *net, char when)
     v->net = net;
     v->x = net->state[LAYER].linear_out;
     v->in = net->state[LAYER - 1].out;
-    undo_norm(v);
+    (void)nrm_batchnorm_forward(v->y, v->beta, v->rstd, NULL, v->x, NULL, NULL, NRM_TRAIN,
+                                NO_EPSILON, M, WIDTH, 1);
+    for (j = 0; j < WIDTH; j++) v->gamma[j] = 1 / v->rstd[j]; /* undoes it with β (SM.32) */
     plain = gradients(v, 0, v->dx, v->dy);
     loss = gradients(v, 1, v->dx, v->dy);
     off = training_farthest(v->y, v->x, M * (size_t)WIDTH) /
@@ -431,39 +436,18 @@ static int end_batch(trainer *t)
 
 enum { ROWS = 200, COLS = 8 };
 
-static void center(double *X)
-{
-    size_t i, j;
-    for (j = 0; j < COLS; j++) {
-        double mean = 0;
-        for (i = 0; i < ROWS; i++) mean += X[i * COLS + j] / ROWS;
-        for (i = 0; i < ROWS; i++) X[i * COLS + j] -= mean;
-    }
-}
-
-/* S w, with S the mean of xx'. */
-static void times_S(double *out, const double *X, const double *w)
-{
-    size_t i, j;
-    for (j = 0; j < COLS; j++) out[j] = 0;
-    for (i = 0; i < ROWS; i++) {
-        const double z = dot(X + i * COLS, w, COLS);
-        for (j = 0; j < COLS; j++) out[j] += X[i * COLS + j] * z / ROWS;
-    }
-}
-
-/* Batch norm of Xw against X times the other weights: how far apart the outputs are, and the
-   gradients by w. */
+/* Batch norm of Xw against X times the other weights, S being the mean of xx': how far apart the
+   outputs are, and the gradients by w. */
 static double compare_weights(const double *X, const double *w, double gamma, const double *dy,
                               double *gradient)
 {
-    double z[ROWS], y[ROWS], dz[ROWS], Sw[COLS], mean, rstd, size, off = 0, g_w;
+    double z[ROWS], y[ROWS], dz[ROWS], Sw[COLS] = {0}, mean, rstd, size, off = 0, g_w;
     double g[COLS] = {0}, chained[COLS] = {0};
     size_t i, j;
     for (i = 0; i < ROWS; i++) z[i] = dot(X + i * COLS, w, COLS);
     (void)nrm_batchnorm_forward(y, &mean, &rstd, NULL, z, &gamma, NULL, NRM_TRAIN, NO_EPSILON, ROWS,
                                 1, 1);
-    times_S(Sw, X, w);
+    for (i = 0; i < ROWS * COLS; i++) Sw[i % COLS] += X[i] * z[i / COLS] / ROWS;
     size = sqrt(dot(w, Sw, COLS));
     for (i = 0; i < ROWS; i++) off = fmax(off, fabs(y[i] - gamma * z[i] / size));
     (void)nrm_batchnorm_backward(dz, NULL, NULL, dy, z, &mean, &rstd, &gamma, NRM_TRAIN, ROWS, 1,
@@ -481,15 +465,17 @@ static double compare_weights(const double *X, const double *w, double gamma, co
 static void record_other_weights(lab_run *r)
 {
     static double X[ROWS * COLS];
-    double w[COLS], W[COLS], dy[ROWS], gamma = 1.7, norm, off = 0, uncentred, centred, gradient;
+    double w[COLS], W[COLS], dy[ROWS], mean[COLS] = {0}, gamma = 1.7, norm, off = 0;
+    double uncentred, centred, gradient;
     nrm_rng rng;
     size_t i;
     nrm_rng_seed(&rng, r->seed, TRAINING_STREAM_DATA);
     for (i = 0; i < ROWS * COLS; i++) X[i] = 1 + draw_normal(&rng);
-    for (i = 0; i < COLS; i++) w[i] = draw_normal(&rng);
-    for (i = 0; i < ROWS; i++) dy[i] = draw_normal(&rng);
+    nrm_rng_normal(&rng, w, COLS);
+    nrm_rng_normal(&rng, dy, ROWS);
     uncentred = compare_weights(X, w, gamma, dy, &gradient);
-    center(X);
+    for (i = 0; i < ROWS * COLS; i++) mean[i % COLS] += X[i] / ROWS;
+    for (i = 0; i < ROWS * COLS; i++) X[i] -= mean[i % COLS];
     centred = compare_weights(X, w, gamma, dy, &gradient);
     (void)nrm_weightnorm_forward(W, &norm, w, &gamma, COLS, 1);
     for (i = 0; i < COLS; i++)
@@ -503,13 +489,12 @@ static void record_other_weights(lab_run *r)
 /* ---- least squares: f(w) = ½·w'Sw - u'w ------------------------------------------------------ */
 
 enum { DIM = 20, TOY_STEPS = 2000, SHOWN = 200, CONDITIONS = 3, METHODS = 4 }; /* SHOWN: of 10 */
-enum { GD, GDNP, BN_SMALL, BN_LARGE };
+enum { GD, GDNP, BN_SMALL, BN_LARGE, BOUND = METHODS };
 static const double condition[CONDITIONS] = {10, 100, 1000};
-static const char *const method[METHODS] = {"gd", "gdnp", "bn01", "bn1"};
+static const char *const method[METHODS + 1] = {"gd", "gdnp", "bn01", "bn1", "bound"};
 
 typedef struct toy {
     double S[DIM][DIM], u[DIM], best[DIM]; /* eigenvalues of S from 1/condition to 1 */
-    double smallest;
 } toy;
 
 static void toy_times(double *out, const toy *t, const double *w)
@@ -525,20 +510,14 @@ static void toy_make(toy *t, double kappa, uint64_t seed)
     nrm_rng rng;
     size_t i, j, k;
     nrm_rng_seed(&rng, seed, TRAINING_STREAM_DATA + 1);
-    for (i = 0; i < DIM; i++)
-        for (j = 0; j < DIM; j++) Q[i][j] = draw_normal(&rng);
+    nrm_rng_normal(&rng, Q[0], DIM * DIM);
     for (i = 0; i < DIM; i++) {
-        double size;
-        for (k = 0; k < 2 * i; k++) { /* twice, for the rounding of the first time */
-            const double part = dot(Q[i], Q[k % i], DIM);
-            for (j = 0; j < DIM; j++) Q[i][j] -= part * Q[k % i][j];
-        }
-        size = sqrt(dot(Q[i], Q[i], DIM));
-        for (j = 0; j < DIM; j++) Q[i][j] /= size;
+        take_parts(Q[0], i, DIM);
+        take_parts(Q[0], i, DIM);
+        unit_length(Q[i], DIM);
     }
     memset(t, 0, sizeof *t);
-    t->smallest = 1 / kappa;
-    for (i = 0; i < DIM; i++) t->u[i] = draw_normal(&rng);
+    nrm_rng_normal(&rng, t->u, DIM);
     for (k = 0; k < DIM; k++) {
         const double value = pow(kappa, -(double)k / (DIM - 1)), part = dot(Q[k], t->u, DIM);
         for (i = 0; i < DIM; i++) t->best[i] += part / value * Q[k][i];
@@ -609,33 +588,30 @@ static int toy_recorded(size_t step)
 static void run_condition(lab_run *r, double kappa, size_t steps)
 {
     const int curves = r->arm == CURVES;
+    const double smallest = 1 / kappa; /* eigenvalue; the largest is 1 */
     toy t;
-    double start[DIM], used[DIM], w[METHODS][DIM], gamma[METHODS], gap[METHODS];
-    double first = 1, bound = 1;
+    double used[DIM], w[METHODS][DIM], gamma[METHODS], gap[METHODS + 1], first = 1;
     size_t step, i, m, broken = 0, behind = 0;
-    nrm_rng rng;
     toy_make(&t, kappa, r->seed);
-    nrm_rng_seed(&rng, r->seed, TRAINING_STREAM_DATA + 2);
-    for (i = 0; i < DIM; i++) start[i] = draw_normal(&rng);
     for (m = 0; m < METHODS; m++) { /* all from the same weights: the best of this direction */
-        gamma[m] = toy_weights(used, &t, start, NULL);
-        memcpy(w[m], m == GD ? used : start, sizeof start);
+        draw_normals(w[m], DIM, 1, r->seed, TRAINING_STREAM_DATA + 2);
+        gamma[m] = toy_weights(used, &t, w[m], NULL);
+        if (m == GD) memcpy(w[m], used, sizeof used);
     }
+    gap[BOUND] = 1;
     for (step = 0; step <= steps; step++) {
         for (m = 0; m < METHODS; m++) {
             if (m != GD) (void)toy_weights(used, &t, w[m], m == GDNP ? NULL : &gamma[m]);
             gap[m] = toy_gap(&t, m == GD ? w[m] : used);
             if (step == 0) first = gap[m];
             gap[m] /= first;
-            if (curves && toy_recorded(step))
-                lab_record_as(r, (double)step, gap[m], "%s_%.0f", method[m], kappa);
             toy_step(&t, (int)m, w[m], &gamma[m]);
         }
-        if (curves && toy_recorded(step))
-            lab_record_as(r, (double)step, bound, "bound_%.0f", kappa);
-        broken += gap[GDNP] > bound + 1e-12;
+        for (i = 0; curves && toy_recorded(step) && i <= BOUND; i++)
+            lab_record_as(r, (double)step, gap[i], "%s_%.0f", method[i], kappa);
+        broken += gap[GDNP] > gap[BOUND] + 1e-12;
         behind += step > 0 && gap[GD] > 1e-12 && gap[GDNP] >= gap[GD];
-        bound *= (1 - t.smallest) * (1 - t.smallest);
+        gap[BOUND] *= (1 - smallest) * (1 - smallest);
     }
     if (curves) return;
     lab_record(r, "broken", kappa, (double)broken);
@@ -648,15 +624,10 @@ static int run_toy(lab_run *r)
 {
     const size_t steps = r->quick ? SHOWN : TOY_STEPS;
     size_t k;
-    record_other_weights(r);
-    for (k = 0; k < CONDITIONS; k++) run_condition(r, condition[k], steps);
-    return 0;
-}
-
-static int run_curves(lab_run *r)
-{
-    run_condition(r, condition[0], SHOWN);
-    run_condition(r, condition[CONDITIONS - 1], r->quick ? SHOWN : TOY_STEPS);
+    if (r->arm == TOY) record_other_weights(r);
+    for (k = 0; k < CONDITIONS; k++)
+        if (r->arm == TOY || k != 1) /* the figure has the first and the last */
+            run_condition(r, condition[k], r->arm == CURVES && k == 0 ? SHOWN : steps);
     return 0;
 }
 
@@ -671,8 +642,7 @@ static int run(lab_run *r)
                                .batch = M,
                                .least = M, /* whole batches: M and the last norm stay */
                                .steps = r->quick ? 15 : EPOCHS * (train_set.n / M)};
-    if (r->arm == TOY) return run_toy(r);
-    return r->arm == CURVES ? run_curves(r) : trainer_run(r, &plan);
+    return r->arm == TOY || r->arm == CURVES ? run_toy(r) : trainer_run(r, &plan);
 }
 
 /* ---- claims ---------------------------------------------------------------------------------- */

@@ -27,7 +27,7 @@ static const char *const solution_name[SOLUTIONS] = {
     "SGD", "momentum", "RMSprop", "Adam", "SGD, other batches", "SGD, other start"};
 
 typedef struct pair {
-    const char *loss; /* series; behind the first five letters is its name */
+    const char *loss; /* series */
     size_t a, b;
 } pair;
 
@@ -41,11 +41,6 @@ static const pair pairs[PAIRS] = {{"loss/sgd-momentum", SGD, MOMENTUM},
                                   {"loss/rmsprop-adam", RMSPROP, ADAM},
                                   {"loss/sgd-batches", SGD, OTHER_BATCHES},
                                   {"loss/sgd-start", SGD, OTHER_START}};
-
-static const char *name_of(const pair *p)
-{
-    return p->loss + strlen("loss/");
-}
 
 typedef struct triple {
     const char *loss;
@@ -110,7 +105,7 @@ typedef struct solutions {
     trainer t;                           /* to evaluate with                    */
     trainer_plan plan;
     solver how;
-    double mean_barrier; /* of the pairs of optimizers */
+    double from_start[SOLUTIONS], mean_barrier; /* distances; of the pairs of optimizers */
 } solutions;
 
 /* Loss and error at (1 - u - v) a + u b + v c, batch norm with the statistics of these images. */
@@ -163,11 +158,10 @@ static int make_solution(solutions *s, lab_run *run, size_t k)
 
 static int make_solutions(solutions *s, lab_run *run)
 {
-    const trainer_plan plan = {.network = network, .set = &train, .batch = 1, .context = &s->how};
     size_t k;
     int failed = 0;
     memset(s, 0, sizeof *s);
-    s->plan = plan;
+    s->plan = (trainer_plan){.network = network, .set = &train, .batch = 1, .context = &s->how};
     s->images = s->how.max_batch = run->quick ? 200 : IMAGES;
     if (trainer_open(&s->t, run, &s->plan)) return -1;
     s->n = s->t.net->n_params;
@@ -243,18 +237,22 @@ static int fill(solutions *s, lab_run *run, const triple *of)
     return 0;
 }
 
-/* The line between the solutions of pair i. With batch norm, and between optimizers, also that to
-   the scaled end: its barrier, and how far scaling has moved the loss there. */
+/* Distance and line of the solutions of pair i. With batch norm, and between optimizers, also the
+   line to the scaled end: its barrier, and how far scaling has moved the loss there. */
 static int run_pair(solutions *s, lab_run *run, size_t i)
 {
     const size_t a = pairs[i].a, b = pairs[i].b;
+    const double apart = training_distance(s->at[a], s->at[b], s->n);
     line plain, scaled;
     size_t k;
+    lab_record(run, "apart", (double)i, apart);
+    lab_record(run, "apart_by_start", (double)i,
+               apart / ((s->from_start[a] + s->from_start[b]) * 0.5));
     if (walk(s, a, b, &plain)) return -1;
     for (k = 0; k < POINTS; k++) {
         lab_record(run, pairs[i].loss, place(k), plain.loss[k]);
         if (k == BEYOND || k == BEYOND + PART / 2 || k == BEYOND + PART)
-            lab_record_as(run, place(k), plain.error[k], "error/%s", name_of(&pairs[i]));
+            lab_record_as(run, place(k), plain.error[k], "error%s", strchr(pairs[i].loss, '/'));
     }
     lab_record(run, "barrier", (double)i, barrier(&plain));
     lab_record(run, "barrier_by_end", (double)i, barrier(&plain) / worse_end(&plain));
@@ -271,19 +269,14 @@ static int run_pair(solutions *s, lab_run *run, size_t i)
 
 static int run(lab_run *r)
 {
-    double start[SOLUTIONS];
     solutions s;
     size_t k;
     int failed = make_solutions(&s, r);
     for (k = 0; k < SOLUTIONS && !failed; k++) {
-        start[k] = training_distance(s.start, s.at[k], s.n);
-        lab_record(r, "from_start", (double)k, start[k]);
+        s.from_start[k] = training_distance(s.start, s.at[k], s.n);
+        lab_record(r, "from_start", (double)k, s.from_start[k]);
     }
     for (k = 0; k < PAIRS && !failed; k++) {
-        const size_t a = pairs[k].a, b = pairs[k].b;
-        const double apart = training_distance(s.at[a], s.at[b], s.n);
-        lab_record(r, "apart", (double)k, apart);
-        lab_record(r, "apart_by_start", (double)k, apart / ((start[a] + start[b]) * 0.5));
         failed = run_pair(&s, r, k);
         lab_progress(r, 0.5 + 0.5 * (double)(k + 1) / PAIRS);
     }
@@ -590,7 +583,7 @@ static void draw_triangle(lab_report *r, plot_panel *p, const lab_panel *panel)
               PLOT_INK);
 }
 
-/* And the rows of the page's table, and the barriers. */
+/* And the rows of the page's table. */
 static void after_claims(lab_report *r)
 {
     const double moved = lab_worst(r, "moved");
@@ -603,11 +596,6 @@ static void after_claims(lab_report *r)
                lab_text(r, BATCH_NORM, "test_error", (double)k, 4),
                lab_text(r, NONE, "from_start", (double)k, 2),
                lab_text(r, BATCH_NORM, "from_start", (double)k, 2));
-    for (k = 0; k < OF_OPTIMIZERS; k++)
-        printf("%s: barrier %.4f without, %.4f with, %.4f with weights of the same lengths\n",
-               name_of(&pairs[k]), lab_mean(r, NONE, "barrier", (double)k),
-               lab_mean(r, BATCH_NORM, "barrier", (double)k),
-               lab_mean(r, BATCH_NORM, "scaled_barrier", (double)k));
 }
 
 /* clang-format off */

@@ -169,26 +169,20 @@ static void first_gradient(lab_run *r, nrm_mlp *net, size_t m)
 {
     const size_t n = r->quick ? 256 : PROBED, batches = n / m, units = batches * CURVE_WIDTH;
     const size_t weights = INPUTS * CURVE_WIDTH; /* they stand first in net->grads */
-    double *all = (double *)calloc(batches, sizeof *all);
-    double *unit = (double *)calloc(units, sizeof *unit);
+    static double all[PROBED / LEAST], unit[PROBED / LEAST * CURVE_WIDTH];
     size_t i, j;
-    for (i = 0; i < batches && all && unit; i++) {
+    memset(unit, 0, sizeof unit);
+    for (i = 0; i < batches; i++) {
         (void)nrm_mlp_gradient(net, NULL, train.x + i * m * INPUTS, train.labels + i * m, m,
                                NRM_TRAIN);
         all[i] = sqrt(training_squares(net->grads, weights));
         for (j = 0; j < weights; j++)
             unit[i * CURVE_WIDTH + j % CURVE_WIDTH] += pow((double)net->grads[j], 2);
     }
-    if (all && unit) {
-        for (i = 0; i < units; i++) unit[i] = sqrt(unit[i]);
-        stats_sort(all, batches);
-        stats_sort(unit, units);
-        lab_record(r, "gradient_start_median", (double)m, stats_quantile(all, batches, 0.5));
-        lab_record(r, "gradient_start_mean", (double)m, stats_mean(all, batches));
-        lab_record(r, "gradient_start_unit", (double)m, stats_quantile(unit, units, 0.5));
-    }
-    free(all);
-    free(unit);
+    for (i = 0; i < units; i++) unit[i] = sqrt(unit[i]);
+    lab_record(r, "gradient_start_median", (double)m, stats_median(all, batches));
+    lab_record(r, "gradient_start_mean", (double)m, stats_mean(all, batches));
+    lab_record(r, "gradient_start_unit", (double)m, stats_median(unit, units));
 }
 
 /* The test error if batches of m test images are normalized by their own statistics. */
@@ -325,18 +319,18 @@ static int end_curve(trainer *t)
 
 static int run_curve(lab_run *r)
 {
+    static team workers;
     const size_t most = is_team(r->arm) ? MOST / WORKERS : MOST;
     training_set first = train;
-    team *workers = (team *)malloc(sizeof *workers);
     trainer_plan plan = {.network = network,
                          .begin = begin_curve,
                          .learn = is_team(r->arm) ? learn_in_team : NULL,
                          .end = end_curve,
                          .set = &first,
-                         .context = workers};
+                         .context = &workers};
     size_t m = r->arm == TEAM_MERGED ? 1 : LEAST;
-    int failed = !workers;
-    if (workers) workers->merged = r->arm == TEAM_MERGED;
+    int failed = 0;
+    workers.merged = r->arm == TEAM_MERGED;
     first.n -= first.n % WORKERS;
     for (; m <= most && !failed; m *= 2) {
         if (r->quick && m != 2 && m != 4 && m != 32) continue;
@@ -344,7 +338,6 @@ static int run_curve(lab_run *r)
         plan.steps = training_steps(first.n, plan.batch);
         failed = train_net(r, &plan);
     }
-    free(workers);
     return failed;
 }
 
@@ -533,11 +526,12 @@ static const lab_claim claims[] = {
 static plot_style look_of(size_t arm)
 {
     static const int marker[4] = {PLOT_SQUARE, PLOT_DIAMOND, PLOT_TRIANGLE, PLOT_CIRCLE};
+    static const char *const id[] = {[NRM_NO_NORM] = "none",
+                                     [NRM_LAYER_NORM] = "layer",
+                                     [NRM_GROUP_NORM] = "group",
+                                     [NRM_BATCH_NORM] = "batch"};
     const struct setup *setup = &setups[arm];
-    plot_style s = lab_style(setup->norm == NRM_LAYER_NORM   ? "layer"
-                             : setup->norm == NRM_BATCH_NORM ? "batch"
-                             : setup->norm == NRM_GROUP_NORM ? "group"
-                                                             : "none");
+    plot_style s = lab_style(id[setup->norm]);
     if (arm >= NONE) return plot_with_marker(s, marker[(arm - NONE) % 4]);
     if (arm == HIDDEN_4_BIASED || arm == ALL_4_BIASED)
         s.dash = PLOT_DOTTED;

@@ -864,45 +864,37 @@ static const char *const rate_name[RATES] = {"0.03", "0.1", "0.3", "1", "3"};
 #define RATE_AXIS .x = "learning rate", .x_range = {-0.3, 4.3}, .x_ticks = rate_at, \
     .x_names = rate_name, .x_count = RATES
 
-static int report(lab_report *r)
-{
-    const lab_panel inputs[] = {
-        {.axes = {.heading = "each input at its best rate", .x = "steps", .y = "training loss",
-                  .y_scale = PLOT_LOG10, .legend = PLOT_LEGEND_NONE},
-         .draw = draw_curves, .series = "batch_loss"},
-        {.axes = {.col = 1, .heading = "training loss after 3 epochs", RATE_AXIS,
-                  .y = "training loss", .y_scale = PLOT_LOG10, .y_range = {0.02, 20},
-                  .legend = PLOT_LEGEND_NONE},
-         .draw = draw_rates, .series = "loss", .value = EPOCHS},
-        {.axes = {.row = 1, .heading = "test accuracy after 3 epochs", RATE_AXIS,
-                  .y = "test accuracy (%)", .y_range = {0, 100}, .legend = PLOT_LEGEND_BOTTOM_LEFT},
-         .draw = draw_rates, .series = "test"},
-        {.axes = {.row = 1, .col = 1, .heading = "do γ and β settle?", .x = "epoch",
-                  .y = "rms of what it changes", .y_scale = PLOT_LOG10,
-                  .legend = PLOT_LEGEND_TOP_RIGHT},
-         .line = {{SETTLE, "move_gamma", "γ", {lab_level(0, 3)}},
-                  {SETTLE, "move_beta", "β", {lab_level(1, 3), .dash = PLOT_DASHDOT}},
-                  {SETTLE, "move_weights", "weights", {PLOT_INK, .dash = PLOT_DOTTED}}}}};
-    const lab_page first = {
-        "What the sources say in passing", .height = 1200,
-        .settings = "a to d: skewed, correlated data, 64 examples of 12 features, no ε, first "
-                    "seed; e: 784-100-100-10, ReLU, SGD with learning rate 0.1, batches of 128, "
-                    "bad batch at step 300",
-        .seeds = lab_seeds(r, BATCH)};
-    const lab_page second = {
-        "Whitened inputs train faster and generalize worse; γ and β slow down", "inputs", 1200,
-        .settings = "a to c: 784-100-10, ReLU, 10,000 images, 3 epochs of SGD, batches of 128; "
-                    "d: 784-100-100-10 with batch norm, rate 0.1, 20 epochs of the same images, "
-                    "5 seeds",
-        .seeds = lab_seeds(r, RAW)};
-    lab_judge(r);
-    return lab_draw(r, &first, said, LAB_COUNT(said)) ||
-           lab_draw(r, &second, inputs, LAB_COUNT(inputs));
-}
+static const lab_panel inputs[] = {
+    {.axes = {.heading = "each input at its best rate", .x = "steps", .y = "training loss",
+              .y_scale = PLOT_LOG10, .legend = PLOT_LEGEND_NONE},
+     .draw = draw_curves, .series = "batch_loss"},
+    {.axes = {.col = 1, .heading = "training loss after 3 epochs", RATE_AXIS,
+              .y = "training loss", .y_scale = PLOT_LOG10, .y_range = {0.02, 20},
+              .legend = PLOT_LEGEND_NONE},
+     .draw = draw_rates, .series = "loss", .value = EPOCHS},
+    {.axes = {.row = 1, .heading = "test accuracy after 3 epochs", RATE_AXIS,
+              .y = "test accuracy (%)", .y_range = {0, 100}, .legend = PLOT_LEGEND_BOTTOM_LEFT},
+     .draw = draw_rates, .series = "test"},
+    {.axes = {.row = 1, .col = 1, .heading = "do γ and β settle?", .x = "epoch",
+              .y = "rms of what it changes", .y_scale = PLOT_LOG10,
+              .legend = PLOT_LEGEND_TOP_RIGHT},
+     .line = {{SETTLE, "move_gamma", "γ", .level = {0, 3}},
+              {SETTLE, "move_beta", "β", {.dash = PLOT_DASHDOT}, .level = {1, 3}},
+              {SETTLE, "move_weights", "weights", {PLOT_INK, .dash = PLOT_DOTTED}}}}};
+
+static const lab_page pages[] = {
+    {"What the sources say in passing", NULL, 1200,
+     .settings = "a to d: skewed, correlated data, 64 examples of 12 features, no ε, first seed; "
+                 "e: 784-100-100-10, ReLU, SGD with learning rate 0.1, batches of 128, bad batch "
+                 "at step 300", .seeds = 30, LAB_PANELS(said)},
+    {"Whitened inputs train faster and generalize worse; γ and β slow down", "inputs", 1200,
+     .settings = "a to c: 784-100-10, ReLU, 10,000 images, 3 epochs of SGD, batches of 128; d: "
+                 "784-100-100-10 with batch norm, rate 0.1, 20 epochs of the same images, 5 seeds",
+     .seeds = 20, LAB_PANELS(inputs)}};
 /* clang-format on */
 
 LAB_PROGRAM(
     "32_exact_claims", "What the sources state as facts, computed.",
     "Skewed, correlated data, 64 examples of 12 features, no ε; bad batch: 784-100-100-10, ReLU, "
     "SGD with learning rate 0.1, batches of 128, at step 300",
-    .report = report, .revision = 5, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)
+    LAB_PAGES, .revision = 5, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)

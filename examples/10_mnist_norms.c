@@ -414,5 +414,5 @@ static void after_claims(lab_report *r)
 
 LAB_PROGRAM("10_mnist_norms", "Batch, layer and noisy batch norm against none, on MNIST",
             "784-64-128-10, ReLU, SGD with learning rate 0.01, batches of 512, 20 epochs",
-            LAB_PAGES, .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare, .look = style_of,
+            .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare, .look = style_of,
             .after = after_claims)

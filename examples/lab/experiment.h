@@ -39,10 +39,8 @@
     }                                                                                              \
     static int prepare(const dataset *data, int quick)
 
-/* The program of the tables `arms` and `claims` and of the function `run`, and main:
-   LAB_PROGRAM("09_example", question, settings, LAB_PAGES, .revision = 1, ...), with the table
-   `pages`, or with .report = report. */
-#define LAB_PAGES .page = pages, .pages = LAB_COUNT(pages)
+/* The program of the tables `arms`, `claims`, `pages` and of the function `run`, and main:
+   LAB_PROGRAM("09_example", question, settings, .revision = 1, ...). */
 #define LAB_PROGRAM(folder, asks, with, ...)                                                       \
     static const lab_program program = {.name = folder,                                            \
                                         .version = NRM_VERSION,                                    \
@@ -53,6 +51,8 @@
                                         .run = run,                                                \
                                         .claim = claims,                                           \
                                         .claims = LAB_COUNT(claims),                               \
+                                        .page = pages,                                             \
+                                        .pages = LAB_COUNT(pages),                                 \
                                         __VA_ARGS__};                                              \
     LAB_MAIN(program)
 

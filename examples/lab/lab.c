@@ -903,7 +903,7 @@ static int labi_report(const lab_program *program, const char *table, const char
         fprintf(stderr, "%s: %s\n", program->name, err);
     } else {
         labi_begin_verdicts(&r);
-        failed = program->report ? program->report(&r) : lab_report_tables(&r);
+        failed = lab_report_tables(&r);
         if (!failed && r.checks_failed) failed = 1;
         labi_out_path(&r, "verdicts", ".csv", path);
         if (csv_save(&r.verdicts, path, err)) {

@@ -108,7 +108,6 @@ typedef struct lab_program {
     void (*after)(lab_report *r); /* or null: checks of what must hold whatever the data say     */
     const struct lab_page *page;  /* page.h                                                      */
     size_t pages;
-    int (*report)(lab_report *r); /* or null: in place of all from `before` on                   */
     plot_style (*look)(size_t arm); /* or null: of the arms' lines, for lab_draw (page.h)     */
     const char *command; /* printed under figures; null: make reproduce                      */
 } lab_program;

@@ -99,8 +99,8 @@ enum { LAB_PANELS_MAX = 6 }; /* of a page: what a reader takes in at once */
 /* Draws the page and saves it. Returns 0, or -1 after a line on stderr. */
 int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t panels);
 
-/* The report of a program that has none of its own: before, claims, after, pages; and of quick
-   runs whether those that were done twice are as without a look (trainer.h). 0, or it failed. */
+/* The report of a program: before, claims, after, pages; and of quick runs whether those that were
+   done twice are as without a look (trainer.h). 0, or it failed. */
 int lab_report_tables(lab_report *r);
 
 #endif /* PAGE_OF_PANELS_H */

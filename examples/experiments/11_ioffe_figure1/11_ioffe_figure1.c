@@ -359,5 +359,5 @@ LAB_PROGRAM("11_ioffe_figure1",
             "Fig. 1)",
             "784-100-100-100-10, sigmoid, binary pixels, batches of 60, 50,000 steps of SGD; "
             "weights N(0, 0.1²) and learning rate 0.1 where not said otherwise",
-            LAB_PAGES, .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of,
+            .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of,
             .after = check)

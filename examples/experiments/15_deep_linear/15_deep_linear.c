@@ -749,5 +749,5 @@ static const lab_page pages[] = {
 
 LAB_PROGRAM("15_deep_linear",
             "Does batch norm help 25 linear layers, and is it covariate shift that it takes away?",
-            SETTINGS, LAB_PAGES, .revision = 2, .look = look_of, .after = check_all)
+            SETTINGS, .revision = 2, .look = look_of, .after = check_all)
 /* clang-format on */

@@ -686,5 +686,5 @@ LAB_PROGRAM(
     "18_sgd_noise", "How far is the gradient of a mini-batch from that of the whole set?",
     "784-100x6-10 ReLU after 200 steps of SGD, learning rate 0.1, batch 128; the whole set is "
     "2000 images",
-    LAB_PAGES, .revision = 3, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of,
+    .revision = 3, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of,
     .before = check_draws)

@@ -407,4 +407,4 @@ LAB_PROGRAM("20_recurrent_norm", "How far back does the gradient of a recurrent 
             "768 tanh units, 500 steps, 8 sequences, loss on the last state, random weights: "
             "W_{h} ~ N(0, ρ²/H), W_{x} ~ N(0, ρ²s²/16). In a and b: weak input at "
             "every step, s = 0.2648, and γ = 1. Geometric means",
-            LAB_PAGES, .after = after, .revision = 2)
+            .after = after, .revision = 2)

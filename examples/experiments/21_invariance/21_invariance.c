@@ -471,5 +471,4 @@ LAB_PROGRAM("21_invariance", "Which changes of weights and data does a trained n
             "784-100-100-10, ReLU, standardized pixels, 200 steps of SGD with rate 0.1 and "
             "batches of 128, in double; then 64 images in train mode, scaled by 3.7 or "
             "re-centred",
-            LAB_PAGES, .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare,
-            .after = check_growth)
+            .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .after = check_growth)

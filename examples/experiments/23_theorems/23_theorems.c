@@ -945,4 +945,4 @@ LAB_PROGRAM(
     "Do the theorems about batch norm hold in a trained network, and are their terms large?",
     "784-100x6-10, ReLU, pixels standardized, Glorot uniform, SGD 0.1, batch 128, six epochs, "
     "layer 3; least squares in 20 dimensions; double precision",
-    LAB_PAGES, .revision = 6, .uses = LAB_USES_DATA, .prepare = prepare, .after = check_gdnp)
+    .revision = 6, .uses = LAB_USES_DATA, .prepare = prepare, .after = check_gdnp)

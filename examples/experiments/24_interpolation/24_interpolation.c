@@ -653,4 +653,4 @@ LAB_PROGRAM(
     "24_interpolation", "What lies between the solutions that different optimizers find?",
     "784-64-64-10 ReLU, three epochs of batch 128, from one start on the same batches; loss on "
     "5000 training images",
-    LAB_PAGES, .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare, .after = after_claims)
+    .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare, .after = after_claims)

@@ -650,4 +650,4 @@ LAB_PROGRAM(
     "25_inference_statistics", "With which statistics does a batch norm leave training?",
     "784-64-128-10, ReLU, batch norm before it, SGD with learning rate 0.05; batches of 128, 10 "
     "epochs, or of 8 and 4, 7500 steps",
-    LAB_PAGES, .after = check, .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare)
+    .after = check, .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare)

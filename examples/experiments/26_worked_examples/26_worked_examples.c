@@ -775,4 +775,4 @@ LAB_PROGRAM(
     "26_worked_examples", "What do the small examples say by which batch norm is explained?",
     "Ten people; one digit; a chain of three neurons; a product of five weights; a line fitted to "
     "a parabola; a unit that chases its inputs",
-    LAB_PAGES, .revision = 6, .uses = LAB_USES_DATA)
+    .revision = 6, .uses = LAB_USES_DATA)

@@ -630,6 +630,5 @@ static const lab_arm arms[PARTS * NORMS] = {
 /* clang-format on */
 
 LAB_PROGRAM("27_initialisation", "Does a norm forgive a bad start?",
-            "784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 600 steps", LAB_PAGES,
-            .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of,
-            .after = check_all)
+            "784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 600 steps", .revision = 1,
+            .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of, .after = check_all)

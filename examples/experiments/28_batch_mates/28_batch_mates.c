@@ -484,4 +484,4 @@ LAB_PROGRAM(
     "How much do its batch mates change what a network makes of an image, and is it any good?",
     "dense: 784-100x6-10, ReLU, SGD 0.1 and 0.5; convolutions: 8 and 16 channels 3x3, batch 32, "
     "12,000 images",
-    LAB_PAGES, .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare)
+    .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare)

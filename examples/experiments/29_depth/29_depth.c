@@ -640,4 +640,4 @@ LAB_PROGRAM("29_depth",
             "Networks at initialization, one batch of 128 of the first 10000 training images, "
             "standardized pixels, double. R27: 784-64, 27 residual blocks of 2 layers, 10, Glorot; "
             "P20: 784-100×20-10, He",
-            LAB_PAGES, .revision = 4, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)
+            .revision = 4, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)

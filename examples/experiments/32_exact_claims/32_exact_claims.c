@@ -897,4 +897,4 @@ LAB_PROGRAM(
     "32_exact_claims", "What the sources state as facts, computed.",
     "Skewed, correlated data, 64 examples of 12 features, no ε; bad batch: 784-100-100-10, ReLU, "
     "SGD with learning rate 0.1, batches of 128, at step 300",
-    LAB_PAGES, .revision = 5, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)
+    .revision = 5, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)

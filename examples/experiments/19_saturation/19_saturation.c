@@ -15,7 +15,6 @@
 #define BATCH 128
 #define PROBES 1000   /* images that the looks see                   */
 #define DEPTH_MAX 6   /* hidden layers                               */
-#define WIDTH_MAX 200 /* units of one                                */
 #define MAP_UNITS 100 /* of a map: the first units, the first images */
 #define MAP_IMAGES 100
 #define MAP_POINTS 32 /* of a map of the toy                         */
@@ -248,43 +247,23 @@ static int look(trainer *t)
     return 0; /* the end is looked at in any case */
 }
 
-/* Batch norm in infer mode, and the units' lines. */
-static int lines_forward(void *context, nrm_mlp *net, size_t l, size_t n)
+/* In place of the sigmoids lines, by least squares on the images of the last look: slope and base
+   go into γ and β, or into weights and bias. */
+static void straighten(trainer *t)
 {
-    const line *fit = (const line *)context + l * WIDTH_MAX;
-    nrm_mlp_state *s = &net->state[l];
-    const size_t width = s->shape.width;
-    size_t i;
-    if (s->shape.norm)
-        (void)nrm_batchnorm_forward(s->norm_out, NULL, NULL, &s->running, s->linear_out, s->gamma,
-                                    s->beta, NRM_INFER, net->spec.eps, n, width, 1);
-    for (i = 0; i < n * width; i++) {
-        const line *of = &fit[i % width];
-        s->norm_out[i] = (nrm_real)(of->base + of->slope * (double)s->norm_out[i]);
-    }
-    return NRM_OK;
-}
-
-/* The test accuracy with lines by least squares on the images of the last look, in place of the
-   sigmoids, which are gone then. */
-static double accuracy_of_lines(trainer *t)
-{
-    static line fit[DEPTH_MAX * WIDTH_MAX];
-    const training_between lines = {fit, lines_forward, NULL};
-    nrm_acc part, accuracy = 0;
-    size_t l, j, at;
+    size_t l, j, i;
     for (l = 0; l + 1 < t->net->spec.layers; l++) {
         nrm_mlp_state *s = &t->net->state[l];
-        for (j = 0; j < s->shape.width; j++)
-            fit[l * WIDTH_MAX + j] = fit_line(s, probes(t->run), j);
+        const size_t width = s->shape.width, rows = s->gamma ? 1 : s->in;
+        nrm_real *factor = s->gamma ? s->gamma : s->W, *offset = s->gamma ? s->beta : s->b;
+        for (j = 0; j < width; j++) {
+            const line fit = fit_line(s, probes(t->run), j);
+            for (i = j; i < rows * width; i += width)
+                factor[i] = (nrm_real)(fit.slope * (double)factor[i]);
+            offset[j] = (nrm_real)(fit.base + fit.slope * (double)offset[j]);
+        }
         s->shape.activation = NRM_IDENTITY;
     }
-    for (at = 0; at < test.n; at += PROBES) {
-        (void)training_forward(t->net, test.x + at * DATASET_PIXELS, PROBES, &lines);
-        (void)nrm_accuracy(&part, t->net->logits, test.labels + at, PROBES, DATASET_CLASSES);
-        accuracy += part * PROBES / (nrm_acc)test.n;
-    }
-    return (double)accuracy;
 }
 
 static int end(trainer *t)
@@ -292,8 +271,9 @@ static int end(trainer *t)
     lab_record(t->run, "steps", 0, (double)t->step); /* fewer than asked for: then not finite */
     lab_record(t->run, "accuracy", 0, trainer_accuracy(t, &test, NULL));
     record_sight(t, "end");
-    if (t->run->arm >= SIGMOID_NONE && t->run->arm < SOFTMAX)
-        lab_record(t->run, "lines", 0, accuracy_of_lines(t));
+    if (t->run->arm < SIGMOID_NONE || t->run->arm == SOFTMAX) return 0;
+    straighten(t);
+    lab_record(t->run, "lines", 0, trainer_accuracy(t, &test, NULL));
     return 0;
 }
 

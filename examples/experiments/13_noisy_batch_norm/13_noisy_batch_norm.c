@@ -357,7 +357,7 @@ static int end(trainer *t)
 
 static int run(lab_run *r)
 {
-    trial *k = (trial *)calloc(1, sizeof *k);
+    static trial k; /* a run has a process of its own */
     const trainer_plan plan = {.network = network_of,
                                .begin = begin,
                                .learn = learn,
@@ -366,84 +366,75 @@ static int run(lab_run *r)
                                .set = &train_set,
                                .batch = BATCH,
                                .steps = r->quick ? 16 : STEPS,
-                               .context = k};
-    int failed;
-    if (!k) return -1;
-    k->r = r;
-    k->net = (int)(r->arm / KINDS);
-    k->kind = (int)(r->arm % KINDS);
-    k->rows = r->quick ? BATCH : PROBED;
-    failed = trainer_run(r, &plan);
-    free(k);
-    return failed;
+                               .context = &k};
+    k.r = r;
+    k.net = (int)(r->arm / KINDS);
+    k.kind = (int)(r->arm % KINDS);
+    k.rows = r->quick ? BATCH : PROBED;
+    return trainer_run(r, &plan);
 }
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-/* Of a claim on one of the networks, b says which. */
-static lab_numbers values(const lab_report *r, size_t net, int kind, const char *series)
+/* Of a claim on one of the networks, c->a is the first arm of its four kinds. */
+static const char *percent(lab_report *r, size_t arm, const char *series)
 {
-    return lab_all(r, ARM(net, kind), series, 0);
-}
-
-static const char *percent(lab_report *r, size_t net, int kind, const char *series)
-{
-    return lab_format(r, "%s %%", lab_pm(r, lab_times(values(r, net, kind, series), 100), 1));
+    return lab_format(r, "%s %%", lab_pm(r, lab_times(lab_all(r, arm, series, 0), 100), 1));
 }
 
 /* Two comparisons for each layer: noisy above none, none above batch norm. */
 static void judge_moves(lab_report *r, const lab_claim *c)
 {
-    const size_t hidden = networks[c->b].hidden;
+    const size_t hidden = networks[c->a / KINDS].hidden;
     stats_finding part[2 * DEEPEST];
     double mean[KINDS];
     size_t l, kind;
     for (l = 0; l < hidden; l++) {
-        const lab_numbers none = lab_all(r, ARM(c->b, NONE), c->series, (double)l + 1);
-        part[2 * l] = lab_more(lab_all(r, ARM(c->b, NOISY), c->series, (double)l + 1), none, 1);
-        part[2 * l + 1] =
-            lab_more(none, lab_all(r, ARM(c->b, NORMED), c->series, (double)l + 1), 1);
+        const lab_numbers none = lab_all(r, c->a + NONE, c->series, (double)l + 1);
+        part[2 * l] = lab_more(lab_all(r, c->a + NOISY, c->series, (double)l + 1), none, 1);
+        part[2 * l + 1] = lab_more(none, lab_all(r, c->a + NORMED, c->series, (double)l + 1), 1);
     }
     for (kind = 0; kind < KINDS; kind++)
-        mean[kind] = lab_average(lab_mean_over(r, ARM(c->b, kind), c->series, 1, DEEPEST));
+        mean[kind] = lab_average(lab_mean_over(r, c->a + kind, c->series, 1, DEEPEST));
     lab_verdict(r, c, stats_together(part, 2 * hidden), "means over the layers; judged in each",
                 "%.3g, %.3g, %.3g", mean[NOISY], mean[NONE], mean[NORMED]);
 }
 
 static void judge_speed(lab_report *r, const lab_claim *c)
 {
-    const lab_numbers noisy = values(r, c->b, NOISY, "early");
-    const lab_numbers none = values(r, c->b, NONE, "early");
-    const lab_numbers batch = values(r, c->b, NORMED, "early");
+    const lab_numbers noisy = lab_all(r, c->a + NOISY, "early", 0);
+    const lab_numbers none = lab_all(r, c->a + NONE, "early", 0);
+    const lab_numbers batch = lab_all(r, c->a + NORMED, "early", 0);
     const lab_numbers half = lab_times(lab_calc(batch, '-', none), 0.5);
     const int near = stats_reproduced(lab_less(lab_calc(batch, '-', noisy), half, 1));
     lab_verdict(r, c, lab_more(noisy, none, near), "", "%s, none %s, batch norm %s",
-                percent(r, c->b, NOISY, "early"), percent(r, c->b, NONE, "early"),
-                percent(r, c->b, NORMED, "early"));
+                percent(r, c->a + NOISY, "early"), percent(r, c->a + NONE, "early"),
+                percent(r, c->a + NORMED, "early"));
 }
 
 /* Noise prevents the training where the accuracy is above the limit without it, and below with it:
    the smaller of the two distances, seed by seed. */
 static void judge_broken(lab_report *r, const lab_claim *c)
 {
-    const lab_numbers without = values(r, c->b, NONE, "final");
-    lab_numbers with = values(r, c->b, ONLY_NOISE, "final");
+    const lab_numbers without = lab_all(r, c->a + NONE, "final", 0);
+    lab_numbers with = lab_all(r, c->a + ONLY_NOISE, "final", 0);
     size_t s;
     for (s = 0; s < with.n; s++) with.of[s] = stats_smaller(without.of[s] - 0.2, 0.2 - with.of[s]);
     lab_verdict(r, c, lab_above(with, 0),
                 lab_describe(without).mean >= 0.2 ? "" : "without noise it does not train either",
-                "%s; without noise %s", percent(r, c->b, ONLY_NOISE, "final"),
-                percent(r, c->b, NONE, "final"));
+                "%s; without noise %s", percent(r, c->a + ONLY_NOISE, "final"),
+                percent(r, c->a + NONE, "final"));
 }
 
 static void judge_alike(lab_report *r, const lab_claim *c)
 {
-    const lab_numbers noisy = values(r, c->b, NOISY, "final");
+    const lab_numbers noisy = lab_all(r, c->a + NOISY, "final", 0);
     lab_verdict(r, c,
-                lab_less(lab_map(lab_calc(noisy, '-', values(r, c->b, NORMED, "final")), fabs),
-                         lab_map(lab_calc(noisy, '-', values(r, c->b, NONE, "final")), fabs), 1),
-                "", "%s; batch norm %s, none %s", percent(r, c->b, NOISY, "final"),
-                percent(r, c->b, NORMED, "final"), percent(r, c->b, NONE, "final"));
+                lab_less(lab_map(lab_calc(noisy, '-', lab_all(r, c->a + NORMED, "final", 0)), fabs),
+                         lab_map(lab_calc(noisy, '-', lab_all(r, c->a + NONE, "final", 0)), fabs),
+                         1),
+                "", "%s; batch norm %s, none %s", percent(r, c->a + NOISY, "final"),
+                percent(r, c->a + NORMED, "final"), percent(r, c->a + NONE, "final"));
 }
 
 /* How far the weights alone move the moments of the fixed batch: mean over layers and time. */
@@ -476,7 +467,8 @@ static void judge_figure1(lab_report *r, const lab_claim *c)
 /* What batch norm gains, in points. */
 static lab_numbers gain(const lab_report *r, size_t net, const char *series)
 {
-    return lab_times(lab_calc(values(r, net, NORMED, series), '-', values(r, net, NONE, series)),
+    return lab_times(lab_calc(lab_all(r, ARM(net, NORMED), series, 0), '-',
+                              lab_all(r, ARM(net, NONE), series, 0)),
                      100);
 }
 
@@ -504,7 +496,7 @@ static void judge_depth(lab_report *r, const lab_claim *c)
      how(SIGMOID6, __VA_ARGS__)},                                                                  \
     {"13" three, text ": 13 x 100 ReLU", source, paper, criterion, "trial runs: " relu13,          \
      how(RELU13, __VA_ARGS__)}
-#define BY(net, ...) .b = net, __VA_ARGS__
+#define BY(net, ...) .a = ARM(net, 0), __VA_ARGS__
 #define AT_END(net, of)                                                                            \
     LAB_PARTS({LAB_MORE, ARM(net, NOISY), ARM(net, NONE), of}), .say = PERCENT(1, 2)
 #define WITH_FACTOR(net, of)                                                                       \

@@ -10,6 +10,8 @@
 enum { DEPTH = 6, WIDTH = 100, SET = 2000, SEEN_IMAGES = 1000, STEPS = 200, BATCH = 128 };
 enum { SIZES = 5, BATCHES = 7, LARGEST = BATCHES - 1, RATES = 6 };
 enum { SEEN_EVERY = 1024, IMAGES_MAX = 90000 };
+enum { WEIGHTS = DATASET_PIXELS * WIDTH + (DEPTH - 1) * WIDTH * WIDTH + 10 * WIDTH };
+enum { BIASES = DEPTH * WIDTH + 10, PARAMETERS = WEIGHTS + BIASES + DEPTH * WIDTH }; /* γ too */
 enum { STREAM_DRAWS = TRAINING_STREAM_DATA + 10 };
 
 static const double sizes[SIZES] = {1, 4, 16, 64, 256};
@@ -36,11 +38,11 @@ static nrm_mlp_spec network(trainer *t)
 
 typedef struct gram {
     size_t n;
-    double mean_square, C;           /* |g|², mean |g_i - g|²                               */
-    double *with_mean;               /* [n] g_i · g; the block of all these                 */
-    nrm_real *k;                     /* [n][n] g_i · g_j                                    */
-    nrm_real *of_inputs, *of_errors; /* [n][n] work space                                   */
-    nrm_real *error;                 /* [n][100] gradients of single images by what a layer makes */
+    double mean_square, C;                               /* |g|², mean |g_i - g|²  */
+    double with_mean[SET];                               /* g_i · g                */
+    nrm_real k[SET * SET];                               /* [n][n] g_i · g_j       */
+    nrm_real of_inputs[SET * SET], of_errors[SET * SET]; /* [n][n] work space      */
+    nrm_real error[SET * WIDTH]; /* [n][width] gradients of single images by what a layer makes */
     nrm_mlp *net;
     int failed;
 } gram;
@@ -95,12 +97,6 @@ static int gram_make(gram *m, nrm_mlp *net, size_t n)
     size_t i, j;
     m->n = n;
     m->net = net;
-    m->with_mean = (double *)calloc(1, n * sizeof(double) + n * (3 * n + WIDTH) * sizeof(nrm_real));
-    if (!m->with_mean) return -1;
-    m->k = (nrm_real *)(m->with_mean + n);
-    m->of_inputs = m->k + n * n;
-    m->of_errors = m->of_inputs + n * n;
-    m->error = m->of_errors + n * n;
     net->probe = see_gradient;
     net->probe_context = m;
     if (nrm_mlp_gradient(net, NULL, train.x, train.labels, n, NRM_FROZEN) < 0) m->failed = 1;
@@ -183,19 +179,19 @@ static void measure_draws(const gram *m, lab_run *run, size_t size, int replace)
    Records E|error|² and |bias|² over |g|². */
 static int measure_training_mode(lab_run *run, nrm_mlp *net, size_t n, size_t size)
 {
+    static double half[2][PARAMETERS]; /* the errors of every other batch, summed up */
+    static nrm_real g[PARAMETERS], x[256 * DATASET_PIXELS];
     const size_t p = net->n_params, draws = run->quick ? 4 : 200;
-    double *half = (double *)calloc(2 * p, sizeof *half), total = 0, bias = 0;
-    nrm_real *g = (nrm_real *)malloc(p * sizeof *g);
-    nrm_real *x = (nrm_real *)malloc(size * DATASET_PIXELS * sizeof *x);
-    int labels[256], rc = half && g && x ? NRM_OK : -1;
+    double total = 0, bias = 0;
+    int labels[256], rc = nrm_mlp_gradient(net, NULL, train.x, train.labels, n, NRM_TRAIN);
     nrm_rng rng;
     size_t pick[SET], k, i;
-    if (rc >= 0) rc = nrm_mlp_gradient(net, NULL, train.x, train.labels, n, NRM_TRAIN);
-    if (rc >= 0) memcpy(g, net->grads, p * sizeof *g);
+    memset(half, 0, sizeof half);
+    memcpy(g, net->grads, p * sizeof *g);
     nrm_rng_seed(&rng, run->seed, STREAM_DRAWS + 1000 + size);
     for (i = 0; i < n; i++) pick[i] = i;
     for (k = 0; k < draws && rc >= 0; k++) {
-        double *sum = half + (k % 2) * p;
+        double *sum = half[k % 2];
         draw(&rng, pick, n, size, 0);
         for (i = 0; i < size; i++) {
             memcpy(x + i * DATASET_PIXELS, train.x + pick[i] * DATASET_PIXELS,
@@ -209,16 +205,10 @@ static int measure_training_mode(lab_run *run, nrm_mlp *net, size_t n, size_t si
             total += e * e;
         }
     }
-    for (i = 0; i < p && rc >= 0; i++) bias += half[i] * half[p + i];
-    if (rc >= 0) {
-        lab_record(run, "train_error", (double)size,
-                   total / (double)draws / training_squares(g, p));
-        lab_record(run, "train_bias", (double)size,
-                   bias / (0.25 * (double)(draws * draws)) / training_squares(g, p));
-    }
-    free(half);
-    free(g);
-    free(x);
+    for (i = 0; i < p; i++) bias += half[0][i] * half[1][i];
+    lab_record(run, "train_error", (double)size, total / (double)draws / training_squares(g, p));
+    lab_record(run, "train_bias", (double)size,
+               bias / (0.25 * (double)(draws * draws)) / training_squares(g, p));
     return rc < 0 ? -1 : 0;
 }
 
@@ -228,7 +218,7 @@ static int run_noise(lab_run *run)
     double rate = 0.1;
     const trainer_plan plan = {.network = network, .set = &train, .batch = BATCH, .context = &rate};
     trainer t;
-    gram m = {0};
+    static gram m;
     size_t k;
     int failed = trainer_open(&t, run, &plan) || trainer_steps(&t, run->quick ? 20 : STEPS) ||
                  t.status != NRM_OK || gram_make(&m, t.net, n);
@@ -241,7 +231,6 @@ static int run_noise(lab_run *run)
         failed = measure_training_mode(run, t.net, n, (size_t)sizes[k]);
     lab_record(run, "C", 0, m.C);
     lab_record(run, "square", 0, m.mean_square);
-    free(m.with_mean);
     trainer_close(&t);
     return failed ? -1 : 0;
 }
@@ -427,17 +416,14 @@ static void judge_scale(lab_report *r, const lab_claim *c)
    gradient, three products of matrices a layer (two in the first), and then two operations for
    each parameter. It moves each parameter's words six times: read forward and backward, gradient
    written and read, parameter read and written; and each activation's four times. */
-static const double weights = 784.0 * WIDTH + (DEPTH - 1.0) * WIDTH * WIDTH + 10.0 * WIDTH;
-static const double biases = DEPTH * WIDTH + 10.0;
-
 static double operations(double batch)
 {
-    return 6 * weights - 2 * 784.0 * WIDTH + 2 * (weights + biases) / batch;
+    return 6.0 * WEIGHTS - 2.0 * DATASET_PIXELS * WIDTH + 2.0 * (WEIGHTS + BIASES) / batch;
 }
 
 static double words(double batch)
 {
-    return 2 * 784.0 + 4 * (DEPTH * WIDTH + 10.0) + 6 * (weights + biases) / batch;
+    return 2.0 * DATASET_PIXELS + 4.0 * BIASES + 6.0 * (WEIGHTS + BIASES) / batch;
 }
 
 static void judge_cost(lab_report *r, const lab_claim *c)
@@ -672,10 +658,6 @@ static const lab_page pages[2] = {
 static int check_draws(lab_report *r)
 {
     const double most = stats_larger(lab_worst(r, "z_with"), lab_worst(r, "z_without"));
-    size_t arm;
-    for (arm = NONE; arm < ARMS; arm++)
-        printf("%s: C %s, |g|² %s\n", arms[arm].name, lab_text(r, arm, "C", 0, 2),
-               lab_text(r, arm, "square", 0, 3));
     lab_check(r, most <= 5, "the gradient of a drawn batch is unbiased",
               "largest of %lu errors: %.2f standard errors, at most 5",
               (unsigned long)(4 * SIZES * lab_seeds(r, NONE)), most);

@@ -401,7 +401,7 @@ static const lab_page pages[] = {
      LAB_PANELS(activations)}};
 /* clang-format on */
 
-/* And the rows of the page's table. */
+/* The checks; prints the rows of the page's table. */
 static void after_claims(lab_report *r)
 {
     size_t a;

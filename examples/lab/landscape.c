@@ -62,7 +62,7 @@ void landscape_model_free(landscape_model *m)
     memset(m, 0, sizeof *m);
 }
 
-/* v starts as the W of the network without, g as 1. */
+/* With weight norm: v starts as the W that the network has, g as 1. */
 static int landscapei_weight_make(landscape_model *m)
 {
     const size_t hidden = (m->net->spec.layers - 1) * m->net->state[0].shape.width;

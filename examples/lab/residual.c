@@ -85,8 +85,8 @@ static int deepi_forward(void *context, nrm_mlp *mlp, size_t l, size_t N)
     return rc;
 }
 
-/* At the end of a block: d comes through the next one and has been behind this layer's ReLU; what
-   passed the next one by has not. */
+/* At the end of a block: d has come back through the next block and this layer's ReLU; net->past,
+   which passed the next block by, still has to go through that ReLU. */
 static int deepi_backward(void *context, nrm_mlp *mlp, size_t l, nrm_real *d, size_t N)
 {
     const deep_net *net = (const deep_net *)context;

@@ -106,7 +106,8 @@ static int learn_unbiased(trainer *t, nrm_acc *loss)
 /* ---- eight workers --------------------------------------------------------------------------- */
 
 /* What they have besides the network, which is the same for all: they take turns in one process.
-   Rows w*m ... w*m+m-1 of a batch are worker w's. What is of all stands behind the workers' own. */
+   Rows w*m ... w*m+m-1 of a batch are worker w's. Statistics and sums of all workers together
+   stand behind the workers' own. */
 typedef struct team {
     int merged; /* 1: they normalize with the statistics of all */
     nrm_stats stats[HIDDEN][WORKERS + 1][CURVE_WIDTH];
@@ -399,7 +400,8 @@ static void judge_two(lab_report *r, const lab_claim *c)
 }
 
 /* Test errors that should be the same: of arm a at m and of arm b at `times` m, for m from `least`
-   to `most`. The largest difference, nan if a value is missing, but quick runs have few sizes. */
+   to `most`. The largest difference, nan if a value is missing; in quick runs, which have few
+   sizes, missing ones do not count. */
 static double farthest(const lab_report *r, size_t seed, size_t a, size_t b, double times,
                        double least, double most)
 {

@@ -199,8 +199,8 @@ typedef struct probe {
     double of[QUANTITIES];
 } probe;
 
-/* Everything at the present place. Leaves the parameters as they are there. The layers before each
-   place make their step with all they have, W, γ and β. */
+/* All quantities at the present place. Leaves the parameters as they are there. The layers before
+   each place make their step with all they have, W, γ and β. */
 static probe probe_all(net *t, landscape_place *here)
 {
     landscape_view v;

@@ -43,7 +43,7 @@ static double rate_of(size_t arm)
     return arm < SLOW ? 0.1 : 0.05;
 }
 
-/* One run of these leaves behind what it met on the way, and the inputs of a unit. */
+/* Of these arms the first seed also records single probes, and histograms of a unit's inputs. */
 static int is_traced(const lab_run *r)
 {
     return r->first && r->arm <= M13 + LINF;
@@ -198,7 +198,7 @@ static int probe(training *t, size_t when)
     return rc;
 }
 
-/* Of the first unit of a layer. */
+/* The histogram of the inputs of ReLU in the first unit of a layer. */
 static void note_histogram(training *t, const nrm_mlp_state *s, size_t when)
 {
     double unit[FIXED], edges[BINS + 1], density[BINS];

@@ -264,7 +264,8 @@ static int as_in_table(const lab_report *r, int line)
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-/* The cells of the lines c->a to c->b that are as in the table; c->limit of them are a part. */
+/* How many cells of the lines c->a to c->b are as in the paper's table: all of them, or at least
+   c->limit for "partly". */
 static void judge_table(lab_report *r, const lab_claim *c)
 {
     const int cells = CHANGES * (int)(c->b - c->a + 1);

@@ -583,7 +583,7 @@ static void draw_triangle(lab_report *r, plot_panel *p, const lab_panel *panel)
               PLOT_INK);
 }
 
-/* And the rows of the page's table. */
+/* The check of the scaled end; prints the rows of the page's table. */
 static void after_claims(lab_report *r)
 {
     const double moved = lab_worst(r, "moved");

@@ -203,7 +203,8 @@ static void record_distance(const trainer *t, const char *what, int v, const mom
                   variant[v].id);
 }
 
-/* Of the small batches, and the kinds that the page compares there, distances too. */
+/* Test accuracy with the statistics m, and how far logits are from those with the population's; with
+   small batches, of the kinds that the page compares, also how far the statistics are. */
 static int look_through(const trainer *t, int v, const moments *m)
 {
     const trial *k = (const trial *)t->plan->context;
@@ -267,7 +268,7 @@ static int look(const trainer *t)
 
 /* ---- one training ---------------------------------------------------------------------------- */
 
-/* Small batches at the end alone. */
+/* Networks of small batches are looked at at the end alone. */
 static int is_looked_at(const trainer *t)
 {
     static const size_t at[7] = {10, 20, 50, 100, 200, 1000, 3000};

@@ -411,8 +411,8 @@ static int run(lab_run *r)
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-/* What is known of a series at from, from + 1, ..., to so many decimals; null, or how the last of
-   these numbers is told. */
+/* The values that a series must have at x = from, from + 1, ..., to so many decimals. tell: null,
+   or the format in which the verdict names the last of them. */
 typedef struct known {
     const char *claim;
     size_t arm;

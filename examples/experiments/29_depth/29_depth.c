@@ -526,7 +526,7 @@ static void draw_moments(lab_report *r, plot_panel *p, const lab_panel *panel)
     plot_colorbar(p, "log_{10} variance");
 }
 
-/* Of the first, middle and last block: at the ends of the lines without norm. */
+/* The numbers of the first, middle and last block, at the ends of the lines without norm. */
 static void draw_numbers(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
     const size_t last = shapes[panel->arm].net.depth, block[3] = {1, last / 2, last};

@@ -276,7 +276,7 @@ typedef struct statistics { /* of a step each; `shared`: the steps' are in one p
     nrm_real mean[ROWS * UNITS], var[ROWS * UNITS];
 } statistics;
 
-/* Of training images taken forward as in training; the weights stay. */
+/* Statistics of training images that are taken forward as in training; the weights stay. */
 static int statistics_take(statistics *s, network *k, int shared)
 {
     size_t t, i, b;

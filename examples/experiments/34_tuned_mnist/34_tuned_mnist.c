@@ -546,7 +546,7 @@ static const lab_claim claims[] = {
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-/* On the way of a training. panel->value: 1: at the notebook's rate, 0: each at its own;
+/* Curves on the way of a training. panel->value: 1: at the notebook's rate, 0: each at its own;
    panel->arm: over 0 epochs, 1 seconds; panel->other: 1: with noisy batch norm as it is, too. */
 static void draw_way(lab_report *r, plot_panel *p, const lab_panel *panel)
 {

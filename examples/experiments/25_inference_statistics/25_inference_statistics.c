@@ -203,8 +203,8 @@ static void record_distance(const trainer *t, const char *what, int v, const mom
                   variant[v].id);
 }
 
-/* Test accuracy with the statistics m, and how far logits are from those with the population's; with
-   small batches, of the kinds that the page compares, also how far the statistics are. */
+/* Test accuracy with the statistics m, and how far logits are from those with the population's;
+   with small batches, of the kinds that the page compares, also how far the statistics are. */
 static int look_through(const trainer *t, int v, const moments *m)
 {
     const trial *k = (const trial *)t->plan->context;

@@ -61,7 +61,7 @@ typedef struct ploti_ticks {
 } ploti_ticks;
 
 typedef struct ploti_axis {
-    int scale, fixed, tight, is_custom;
+    int scale, fixed, tight, is_custom, upright;
     const char *label;
     double fixed_lo, fixed_hi; /* as given by the caller */
     double data_lo, data_hi;   /* what the data span, transformed */
@@ -71,42 +71,56 @@ typedef struct ploti_axis {
     ploti_ticks ticks, custom;
 } ploti_axis;
 
-enum {
-    PLOTI_LINE,
-    PLOTI_BAND,
-    PLOTI_SCATTER,
-    PLOTI_ERROR,
-    PLOTI_HIST,
-    PLOTI_RIDGE,
-    PLOTI_BAR,
-    PLOTI_HLINE,
-    PLOTI_VLINE,
-    PLOTI_SPAN_X,
-    PLOTI_SPAN_Y,
-    PLOTI_TEXT,
-    PLOTI_NOTE,
-    PLOTI_HEAT,
-    PLOTI_IMAGES
+enum { /* what a panel holds: the rows of ploti_kinds */
+       PLOTI_LINE,
+       PLOTI_BAND,
+       PLOTI_SCATTER,
+       PLOTI_ERROR,
+       PLOTI_HIST,
+       PLOTI_RIDGE,
+       PLOTI_BAR,
+       PLOTI_RULE, /* a reference line across the axes */
+       PLOTI_SPAN,
+       PLOTI_TEXT,
+       PLOTI_TEXT_IN,
+       PLOTI_NOTE,
+       PLOTI_HEAT,
+       PLOTI_IMAGES
 };
+
+/* Parts of a sample in a legend. */
+enum { PLOTI_STROKE = 1, PLOTI_FILL = 2, PLOTI_OUTLINE = 4, PLOTI_POINTS = 8 };
+
+/* Layers that are special, of 0 to 8: the background, and words, which may stand out. */
+enum { PLOTI_SHADES = 1, PLOTI_WORDS = 8 };
 
 typedef struct ploti_item {
     struct ploti_item *next;
-    int kind, index, align, inside; /* index: number of the bar series or ridge row */
-    const char *label, *end;        /* end: a note */
+    int kind, index, align;  /* index: number of the bar series or ridge row */
+    const char *label, *end; /* end: a note */
+    ploti_axis *axis;        /* that a rule or a span crosses */
     plot_style style;
     size_t n, rows, cols;
     double *x, *y, *lo, *hi;
     ploti_point *path; /* room for its polyline or polygon */
     const char **texts;
-    ploti_rect at;   /* a place in x0 and y0, that of a note's words in x1 and y1; a field */
-    double from, to; /* of the colours of a field */
+    ploti_rect at;   /* a place in x0 and y0, in x1 and y1 one inside the axes box; a field */
+    double from, to; /* of a rule or span on its axis; of the colours of a field */
     int map, w, h;
 } ploti_item;
+
+typedef struct ploti_kind {
+    int layer; /* when it is drawn */
+    void (*draw)(plot_panel *p, const ploti_item *it);
+    void (*see)(plot_panel *p, const ploti_item *it); /* what the axes have to show; or NULL */
+    int parts, marker; /* of the sample in a legend, if any; if the style has none */
+    double alpha;      /* if the style has none */
+} ploti_kind;
 
 typedef struct ploti_entry { /* one line of a legend */
     const char *label;
     plot_style style;
-    int line, fill, points;
+    int parts; /* of the sample */
     double fill_alpha;
 } ploti_entry;
 
@@ -1002,8 +1016,11 @@ void plot_heading(plot_panel *p, const char *text)
     if (ploti_open(p)) p->axes.heading = ploti_string(p->fig, text);
 }
 
-static void ploti_set_range(plot_panel *p, ploti_axis *a, const double range[2])
+static void ploti_set_axis(plot_panel *p, ploti_axis *a, const char *label, int scale,
+                           const double range[2])
 {
+    a->label = ploti_string(p->fig, label);
+    a->scale = scale;
     a->fixed = range[0] != range[1];
     a->fixed_lo = range[0];
     a->fixed_hi = range[1];
@@ -1062,13 +1079,10 @@ plot_panel *plot_place_axes(plot_figure *f, plot_axes a)
     p->tail = &p->items;
     p->bar_decimals = -1;
     p->overlap = a.overlap > 0 ? ploti_clamp(a.overlap, 0.1, 100) : 2.2;
-    p->x.scale = a.x_scale;
-    p->y.scale = a.y_scale;
-    p->x.label = ploti_string(f, a.x);
-    p->y.label = ploti_string(f, a.y);
+    p->y.upright = 1;
+    ploti_set_axis(p, &p->x, a.x, a.x_scale, a.x_range);
+    ploti_set_axis(p, &p->y, a.y, a.y_scale, a.y_range);
     plot_heading(p, a.heading);
-    ploti_set_range(p, &p->x, a.x_range);
-    ploti_set_range(p, &p->y, a.y_range);
     if (a.x_ticks) plot_ticks_x(p, a.x_ticks, a.x_names, a.x_count);
     if (a.y_ticks) plot_ticks_y(p, a.y_ticks, a.y_names, a.y_count);
     *f->tail = p;
@@ -1088,6 +1102,23 @@ void plot_colorbar(plot_panel *p, const char *label)
     p->bar_label = ploti_string(p->fig, label);
 }
 
+/* ---- ranges of data ------------------------------------------------------------------------- */
+
+static void ploti_see(ploti_axis *a, double v)
+{
+    double t = ploti_transform(a->scale, v);
+    if (!isfinite(t)) return;
+    t = ploti_clamp(t, -PLOTI_LIMIT, PLOTI_LIMIT); /* so that ranges are finite too */
+    if (t < a->data_lo) a->data_lo = t;
+    if (t > a->data_hi) a->data_hi = t;
+}
+
+static void ploti_see_all(ploti_axis *a, const double *v, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n; i++) ploti_see(a, v[i]);
+}
+
 /* ---- marks ---------------------------------------------------------------------------------- */
 
 static ploti_item *ploti_push(plot_panel *p, int kind, const char *label, plot_style style)
@@ -1102,13 +1133,13 @@ static ploti_item *ploti_push(plot_panel *p, int kind, const char *label, plot_s
     return it;
 }
 
+static const ploti_kind *ploti_kind_of(const ploti_item *it);
+
 /* What has numbers, with the usual opacity and marker of its kind. */
 static ploti_item *ploti_series(plot_panel *p, int kind, const char *label, plot_style style,
                                 size_t n, const double *x, const double *y, const double *lo,
                                 const double *hi)
 {
-    static const double alpha[] = {
-        [PLOTI_BAND] = 0.2, [PLOTI_SCATTER] = 0.85, [PLOTI_HIST] = 0.25, [PLOTI_BAR] = 0.9};
     const int two_ends = kind == PLOTI_BAND || kind == PLOTI_ERROR;
     ploti_item *it = ploti_push(p, kind, label, style);
     if (!it) return NULL;
@@ -1118,9 +1149,8 @@ static ploti_item *ploti_series(plot_panel *p, int kind, const char *label, plot
     it->path = (ploti_point *)ploti_alloc(p->fig, n + 2, 2 * sizeof *it->path);
     if (two_ends) it->lo = ploti_doubles(p->fig, lo, n);
     if (two_ends || hi) it->hi = ploti_doubles(p->fig, hi, n);
-    if (style.alpha <= 0) it->style.alpha = alpha[kind];
-    if (!style.marker && (kind == PLOTI_SCATTER || kind == PLOTI_ERROR))
-        it->style.marker = PLOT_CIRCLE;
+    if (style.alpha <= 0) it->style.alpha = ploti_kind_of(it)->alpha;
+    if (!style.marker) it->style.marker = ploti_kind_of(it)->marker;
     return p->fig->failed ? NULL : it;
 }
 
@@ -1183,88 +1213,74 @@ void plot_bars(plot_panel *p, const char *label, const double *value, const doub
     if (it) it->index = p->bars++;
 }
 
-/* What stands at a place, with words. */
-static ploti_item *ploti_place(plot_panel *p, int kind, double x, double y, const char *text,
-                               plot_style s)
+static void ploti_cross(plot_panel *p, int kind, ploti_axis *axis, double from, double to,
+                        const char *note, plot_style s)
 {
     ploti_item *it = ploti_push(p, kind, NULL, s);
-    if (!it) return NULL;
-    it->at.x0 = x;
-    it->at.y0 = y;
-    it->end = ploti_string(p->fig, text);
-    return it;
+    if (!it) return;
+    it->axis = axis;
+    it->from = from;
+    it->to = to;
+    it->end = ploti_string(p->fig, note);
 }
 
 void plot_hline(plot_panel *p, double y, const char *note, plot_style s)
 {
-    (void)ploti_place(p, PLOTI_HLINE, 0, y, note, s);
+    if (p) ploti_cross(p, PLOTI_RULE, &p->y, y, y, note, s);
 }
 
 void plot_vline(plot_panel *p, double x, const char *note, plot_style s)
 {
-    (void)ploti_place(p, PLOTI_VLINE, x, 0, note, s);
+    if (p) ploti_cross(p, PLOTI_RULE, &p->x, x, x, note, s);
 }
 
 void plot_span_x(plot_panel *p, double x0, double x1, plot_style s)
 {
-    ploti_item *it = ploti_place(p, PLOTI_SPAN_X, x0, 0, NULL, s);
-    if (it) it->at.x1 = x1;
+    if (p) ploti_cross(p, PLOTI_SPAN, &p->x, x0, x1, NULL, s);
 }
 
 void plot_span_y(plot_panel *p, double y0, double y1, plot_style s)
 {
-    ploti_item *it = ploti_place(p, PLOTI_SPAN_Y, 0, y0, NULL, s);
-    if (it) it->at.y1 = y1;
+    if (p) ploti_cross(p, PLOTI_SPAN, &p->y, y0, y1, NULL, s);
 }
 
-static plot_style ploti_ink(plot_color color)
+static void ploti_words(plot_panel *p, int kind, ploti_rect at, const char *text, int align,
+                        plot_color color)
 {
-    return plot_solid(color ? color : PLOT_INK);
+    ploti_item *it = ploti_push(p, kind, NULL, plot_solid(color ? color : PLOT_INK));
+    if (!it) return;
+    it->at = at;
+    it->align = align;
+    it->end = ploti_string(p->fig, text);
 }
 
 void plot_text(plot_panel *p, double x, double y, const char *text, int align, plot_color color)
 {
-    ploti_item *it = ploti_place(p, PLOTI_TEXT, x, y, text, ploti_ink(color));
-    if (it) it->align = align;
+    ploti_words(p, PLOTI_TEXT, (ploti_rect){x, y, 0, 0}, text, align, color);
 }
 
 void plot_text_in(plot_panel *p, double fx, double fy, const char *text, int align,
                   plot_color color)
 {
-    ploti_item *it = ploti_place(p, PLOTI_TEXT, fx, fy, text, ploti_ink(color));
-    if (!it) return;
-    it->align = align;
-    it->inside = 1;
+    ploti_words(p, PLOTI_TEXT_IN, (ploti_rect){0, 0, fx, fy}, text, align, color);
 }
 
 void plot_note(plot_panel *p, double x, double y, double fx, double fy, const char *text,
                plot_color color)
 {
-    ploti_item *it = ploti_place(p, PLOTI_NOTE, x, y, text, ploti_ink(color));
-    if (!it) return;
-    it->at.x1 = fx;
-    it->at.y1 = fy;
+    ploti_words(p, PLOTI_NOTE, (ploti_rect){x, y, fx, fy}, text, PLOT_CENTER, color);
 }
 
-/* The range of a field's colours: that of its numbers, if [lo, hi] is none. */
-static void ploti_heat_range(ploti_item *it, double lo, double hi)
+/* The colours of a field span its numbers. */
+static void ploti_heat_range(ploti_item *it)
 {
-    size_t i;
-    if (!(lo < hi) || !isfinite(hi - lo)) {
-        lo = PLOTI_HUGE;
-        hi = -PLOTI_HUGE;
-        for (i = 0; i < it->n; i++) {
-            if (!isfinite(it->y[i])) continue;
-            lo = fmin(lo, ploti_clamp(it->y[i], -PLOTI_LIMIT, PLOTI_LIMIT));
-            hi = fmax(hi, ploti_clamp(it->y[i], -PLOTI_LIMIT, PLOTI_LIMIT));
-        }
-        if (!(lo < hi)) { /* nothing, or one value everywhere */
-            lo = isfinite(lo) ? lo - 0.5 : 0;
-            hi = lo + 1;
-        }
-    }
-    it->from = lo;
-    it->to = hi;
+    ploti_axis a = {.data_lo = PLOTI_HUGE, .data_hi = -PLOTI_HUGE};
+    ploti_see_all(&a, it->y, it->n);
+    it->from = a.data_lo;
+    it->to = a.data_hi;
+    if (a.data_lo < a.data_hi) return;
+    it->from = isfinite(a.data_lo) ? a.data_lo - 0.5 : 0; /* nothing, or one value everywhere */
+    it->to = it->from + 1;
 }
 
 void plot_heat(plot_panel *p, const double *v, size_t rows, size_t cols, double x0, double x1,
@@ -1285,7 +1301,9 @@ void plot_heat(plot_panel *p, const double *v, size_t rows, size_t cols, double 
     it->at = (ploti_rect){x0, y0, x1, y1};
     it->map = map;
     it->y = ploti_doubles(p->fig, v, it->n);
-    if (it->y) ploti_heat_range(it, lo, hi);
+    it->from = lo;
+    it->to = hi;
+    if (it->y && (!(lo < hi) || !isfinite(hi - lo))) ploti_heat_range(it);
 }
 
 void plot_images(plot_panel *p, const unsigned char *grey, size_t count, int w, int h, int columns,
@@ -1315,15 +1333,6 @@ void plot_images(plot_panel *p, const unsigned char *grey, size_t count, int w, 
 
 /* ---- ranges of the axes --------------------------------------------------------------------- */
 
-static void ploti_see(ploti_axis *a, double v)
-{
-    double t = ploti_transform(a->scale, v);
-    if (!isfinite(t)) return;
-    t = ploti_clamp(t, -PLOTI_LIMIT, PLOTI_LIMIT); /* so that ranges are finite too */
-    if (t < a->data_lo) a->data_lo = t;
-    if (t > a->data_hi) a->data_hi = t;
-}
-
 /* With a fixed x range, y follows what shows. */
 static int ploti_in_view(const ploti_axis *x, double v)
 {
@@ -1346,10 +1355,12 @@ static void ploti_see_series(plot_panel *p, const ploti_item *it)
     }
 }
 
-static void ploti_see_all(ploti_axis *a, const double *v, size_t n)
+static void ploti_see_hist(plot_panel *p, const ploti_item *it)
 {
-    size_t i;
-    for (i = 0; i < n; i++) ploti_see(a, v[i]);
+    if (it->n == 0) return;
+    ploti_see_all(&p->x, it->x, it->n + 1);
+    ploti_see_all(&p->y, it->y, it->n);
+    ploti_see(&p->y, 0);
 }
 
 static void ploti_see_bars(plot_panel *p, const ploti_item *it)
@@ -1366,45 +1377,26 @@ static void ploti_see_bars(plot_panel *p, const ploti_item *it)
     p->x.tight = 1;
 }
 
-static void ploti_see_item(plot_panel *p, const ploti_item *it)
+static void ploti_see_ridge(plot_panel *p, const ploti_item *it)
+{
+    ploti_see_all(&p->x, it->x, it->n);
+    ploti_see(&p->y, -0.25);
+    ploti_see(&p->y, p->ridges - 1 + p->overlap * 1.04);
+    p->y.tight = 1;
+}
+
+static void ploti_see_rule(plot_panel *p, const ploti_item *it)
+{
+    (void)p;
+    ploti_see(it->axis, it->from);
+}
+
+static void ploti_see_heat(plot_panel *p, const ploti_item *it)
 {
     const double ends[4] = {it->at.x0, it->at.x1, it->at.y0, it->at.y1};
-    switch (it->kind) {
-    case PLOTI_LINE:
-    case PLOTI_BAND:
-    case PLOTI_SCATTER:
-    case PLOTI_ERROR:
-        ploti_see_series(p, it);
-        break;
-    case PLOTI_HIST:
-        if (it->n == 0) break;
-        ploti_see_all(&p->x, it->x, it->n + 1);
-        ploti_see_all(&p->y, it->y, it->n);
-        ploti_see(&p->y, 0);
-        break;
-    case PLOTI_BAR:
-        ploti_see_bars(p, it);
-        break;
-    case PLOTI_HLINE:
-        ploti_see(&p->y, it->at.y0);
-        break;
-    case PLOTI_VLINE:
-        ploti_see(&p->x, it->at.x0);
-        break;
-    case PLOTI_RIDGE:
-        ploti_see_all(&p->x, it->x, it->n);
-        ploti_see(&p->y, -0.25);
-        ploti_see(&p->y, p->ridges - 1 + p->overlap * 1.04);
-        p->y.tight = 1;
-        break;
-    case PLOTI_HEAT:
-        ploti_see_all(&p->x, ends, 2);
-        ploti_see_all(&p->y, ends + 2, 2);
-        p->x.tight = p->y.tight = 1;
-        break;
-    default:
-        break;
-    }
+    ploti_see_all(&p->x, ends, 2);
+    ploti_see_all(&p->y, ends + 2, 2);
+    p->x.tight = p->y.tight = 1;
 }
 
 static void ploti_pad(ploti_axis *a, double pad)
@@ -1468,7 +1460,8 @@ static void ploti_ranges(plot_figure *f)
         p->x.data_lo = p->y.data_lo = PLOTI_HUGE;
         p->x.data_hi = p->y.data_hi = -PLOTI_HUGE;
         p->x.tight = p->y.tight = 0;
-        for (it = p->items; it; it = it->next) ploti_see_item(p, it);
+        for (it = p->items; it; it = it->next)
+            if (ploti_kind_of(it)->see) ploti_kind_of(it)->see(p, it);
     }
     for (p = f->panels; p; p = p->next)
         if (!p->axes.share_y) ploti_unite(p);
@@ -1542,21 +1535,21 @@ static int ploti_apart(const ploti_axis *a, double em)
     return 1;
 }
 
-static void ploti_make_ticks(plot_panel *p, ploti_axis *a, int along_x)
+static void ploti_make_ticks(plot_panel *p, ploti_axis *a)
 {
     double em = ploti_em(p->fig, PLOTI_EM_TICK), len = fabs(a->to - a->from);
-    int most = ploti_between(ploti_int(len / ((along_x ? 1.9 : 2.2) * em)), 2,
+    int most = ploti_between(ploti_int(len / ((a->upright ? 2.2 : 1.9) * em)), 2,
                              a->scale == PLOT_LINEAR ? 8 : 12);
     a->tick_em = em;
     for (;; most--) {
         memset(&a->ticks, 0, sizeof a->ticks);
         if (a->is_custom)
             a->ticks = a->custom;
-        else if (!along_x && p->ridges)
+        else if (a->upright && p->ridges)
             ploti_ridge_ticks(p, &a->ticks, len / em);
         else
             ploti_auto_ticks(a, &a->ticks, most);
-        if (!along_x || ploti_apart(a, a->tick_em)) return;
+        if (a->upright || ploti_apart(a, a->tick_em)) return;
         if (a->is_custom) {
             a->tick_em *= 0.95; /* names cannot be left out: write them smaller */
             if (a->tick_em < 0.6 * em) return;
@@ -1576,38 +1569,24 @@ static double ploti_widest(const ploti_axis *a)
 
 /* ---- legends -------------------------------------------------------------------------------- */
 
-static void ploti_legend_add(ploti_legend *l, const ploti_item *it)
-{
-    ploti_entry *e = l->entry;
-    if (!it->label) return;
-    while (e < l->entry + l->n && strcmp(e->label, it->label) != 0) e++;
-    if (e == l->entry + PLOTI_ENTRIES) return;
-    if (e == l->entry + l->n) {
-        *e = (ploti_entry){.label = it->label, .style = it->style};
-        l->n++;
-    }
-    if (it->kind != PLOTI_BAND) e->style = it->style;
-    switch (it->kind) {
-    case PLOTI_LINE:
-        e->line = 1;
-        break;
-    case PLOTI_BAND:
-    case PLOTI_BAR:
-    case PLOTI_HIST:
-        e->fill = it->kind == PLOTI_HIST ? 2 : 1; /* 2: with an outline */
-        e->fill_alpha = it->style.alpha;
-        break;
-    default: /* points, with or without error bars */
-        e->points = 1;
-        if (it->kind == PLOTI_ERROR) e->line = 1, e->style.dash = PLOT_SOLID;
-    }
-}
-
 static void ploti_collect(ploti_legend *l, const plot_panel *p)
 {
     const ploti_item *it;
-    for (it = p->items; it; it = it->next)
-        if (it->kind <= PLOTI_BAR && it->kind != PLOTI_RIDGE) ploti_legend_add(l, it);
+    for (it = p->items; it; it = it->next) {
+        const int parts = ploti_kind_of(it)->parts;
+        ploti_entry *e = l->entry;
+        if (!it->label || !parts) continue;
+        while (e < l->entry + l->n && strcmp(e->label, it->label) != 0) e++;
+        if (e == l->entry + PLOTI_ENTRIES) continue;
+        if (e == l->entry + l->n) {
+            *e = (ploti_entry){.label = it->label, .style = it->style};
+            l->n++;
+        }
+        if (it->kind != PLOTI_BAND) e->style = it->style;
+        if (it->kind == PLOTI_ERROR) e->style.dash = PLOT_SOLID;
+        if (parts & PLOTI_FILL) e->fill_alpha = it->style.alpha;
+        e->parts |= parts;
+    }
 }
 
 static double ploti_line_px(const plot_figure *f, const plot_style *s)
@@ -1645,7 +1624,7 @@ static double ploti_handle_width(const ploti_legend *l, double em)
 {
     int i;
     for (i = 0; i < l->n; i++)
-        if (l->entry[i].line || l->entry[i].fill) return 2.1 * em;
+        if (l->entry[i].parts != PLOTI_POINTS) return 2.1 * em;
     return 0.8 * em;
 }
 
@@ -1655,17 +1634,18 @@ static void ploti_handle(plot_figure *f, const ploti_entry *e, double x, double 
     ploti_canvas *c = &f->cv;
     double w = ploti_line_px(f, &e->style), h = 0.36 * em;
     double alpha = ploti_opacity(&e->style, 1);
-    if (e->fill) ploti_box_fill(c, x, y - h, x1, y + h, e->style.color, e->fill_alpha);
-    if (e->fill == 2) {
+    if (e->parts & PLOTI_FILL)
+        ploti_box_fill(c, x, y - h, x1, y + h, e->style.color, e->fill_alpha);
+    if (e->parts & PLOTI_OUTLINE) {
         const double l = x + w / 2, r = x1 - w / 2;
         const ploti_point p[5] = {{l, y - h}, {r, y - h}, {r, y + h}, {l, y + h}, {l, y - h}};
         ploti_stroke(c, p, 5, 0.8 * w, e->style.dash);
         ploti_flush(c, e->style.color, 1);
     }
-    if (e->line)
+    if (e->parts & PLOTI_STROKE)
         ploti_rule(c, x + w / 2, y, x1 - w / 2, y, w, e->style.dash, e->style.color,
                    fmax(alpha, 0.6));
-    if (e->style.marker && (e->points || e->line))
+    if (e->style.marker && e->parts & (PLOTI_POINTS | PLOTI_STROKE))
         ploti_marker(c, (x + x1) / 2, y, ploti_marker_px(f, &e->style), e->style.marker,
                      1.2 * f->scale, e->style.color, fmax(alpha, 0.85));
 }
@@ -1816,6 +1796,7 @@ static void ploti_bar_axis(const plot_panel *p, const ploti_item *heat, ploti_ax
 {
     double em = ploti_em(p->fig, PLOTI_EM_TICK);
     memset(a, 0, sizeof *a);
+    a->upright = 1;
     a->lo = heat->from;
     a->hi = heat->to;
     a->from = p->box.y1;
@@ -1872,8 +1853,8 @@ static void ploti_measure(plot_panel *p)
         p->top += 0.35 * tick;
         return;
     }
-    ploti_make_ticks(p, &p->x, 1);
-    ploti_make_ticks(p, &p->y, 0);
+    ploti_make_ticks(p, &p->x);
+    ploti_make_ticks(p, &p->y);
     p->left = p->bottom = ploti_gap(f);
     if (!(p->axes.hide & PLOT_GRID_Y)) {
         p->left = ploti_widest(&p->y) + ploti_tick_len(f) + ploti_gap(f);
@@ -2005,8 +1986,8 @@ static void ploti_layout(plot_figure *f)
         for (p = f->panels; p; p = p->next) ploti_set_box(p, &cols, &rows);
     }
     for (p = f->panels; p; p = p->next) {
-        if (!ploti_free(p)) ploti_make_ticks(p, &p->x, 1);
-        if (!ploti_free(p)) ploti_make_ticks(p, &p->y, 0);
+        if (!ploti_free(p)) ploti_make_ticks(p, &p->x);
+        if (!ploti_free(p)) ploti_make_ticks(p, &p->y);
     }
     (void)ploti_demand(f, fits, "plot: the page is too small for its panels and their text");
 }
@@ -2213,15 +2194,20 @@ static void ploti_draw_bars(plot_panel *p, const ploti_item *it)
     }
 }
 
-static void ploti_draw_reference(plot_panel *p, const ploti_item *it)
+/* The part of the axes box between the ends of a span; of a rule, a line. */
+static ploti_rect ploti_stripe(const plot_panel *p, const ploti_item *it)
 {
-    plot_figure *f = p->fig;
-    int flat = it->kind == PLOTI_HLINE;
-    double v = flat ? ploti_pixel(&p->y, it->at.y0) : ploti_pixel(&p->x, it->at.x0);
-    double w = 0.7 * ploti_line_px(f, &it->style), alpha = ploti_opacity(&it->style, 1);
-    if (!isfinite(v)) return;
-    ploti_rule(&f->cv, flat ? p->box.x0 : v, flat ? v : p->box.y1, flat ? p->box.x1 : v,
-               flat ? v : p->box.y0, w, it->style.dash, it->style.color, alpha);
+    const double from = ploti_pixel(it->axis, it->from), to = ploti_pixel(it->axis, it->to);
+    if (it->axis->upright) return (ploti_rect){p->box.x0, from, p->box.x1, to};
+    return (ploti_rect){from, p->box.y0, to, p->box.y1};
+}
+
+static void ploti_draw_rule(plot_panel *p, const ploti_item *it)
+{
+    const ploti_rect b = ploti_stripe(p, it);
+    if (!isfinite(b.x0) || !isfinite(b.y0)) return;
+    ploti_rule(&p->fig->cv, b.x0, b.y1, b.x1, b.y0, 0.7 * ploti_line_px(p->fig, &it->style),
+               it->style.dash, it->style.color, ploti_opacity(&it->style, 1));
 }
 
 /* The four places of a reference line's note: at either end, on either side of the line. */
@@ -2245,11 +2231,11 @@ static ploti_rect ploti_reference_box(const plot_panel *p, int flat, double v, i
 static void ploti_draw_reference_note(plot_panel *p, const ploti_item *it)
 {
     plot_figure *f = p->fig;
-    int flat = it->kind == PLOTI_HLINE, place;
-    double em = ploti_em(f, PLOTI_EM_NOTE) * 0.95, v, w = font_width(it->end, em);
+    const double em = ploti_em(f, PLOTI_EM_NOTE) * 0.95, w = font_width(it->end, em);
+    const double v = ploti_pixel(it->axis, it->from);
+    int flat = it->axis->upright, place;
     ploti_rect b;
-    v = flat ? ploti_pixel(&p->y, it->at.y0) : ploti_pixel(&p->x, it->at.x0);
-    if (!it->end || !ploti_on_axis(flat ? &p->y : &p->x, v)) return;
+    if (!it->end || !ploti_on_axis(it->axis, v)) return;
     for (place = 0; place < 8; place++) { /* the second time round it may cover data */
         b = ploti_reference_box(p, flat, v, place % 4, w, em);
         if (b.x0 >= p->box.x0 && b.x1 <= p->box.x1 && b.y0 >= p->box.y0 && b.y1 <= p->box.y1 &&
@@ -2263,48 +2249,37 @@ static void ploti_draw_reference_note(plot_panel *p, const ploti_item *it)
 
 static void ploti_draw_span(plot_panel *p, const ploti_item *it)
 {
-    const int along_x = it->kind == PLOTI_SPAN_X;
-    ploti_rect b = p->box;
-    if (along_x) b.x0 = ploti_pixel(&p->x, it->at.x0), b.x1 = ploti_pixel(&p->x, it->at.x1);
-    if (!along_x) b.y0 = ploti_pixel(&p->y, it->at.y0), b.y1 = ploti_pixel(&p->y, it->at.y1);
+    const ploti_rect b = ploti_stripe(p, it);
     ploti_box_fill(&p->fig->cv, b.x0, b.y0, b.x1, b.y1, it->style.color,
                    ploti_opacity(&it->style, 0.13));
 }
 
-/* The place at these fractions of the axes box. */
-static ploti_point ploti_inside(const plot_panel *p, double fx, double fy)
+/* The thin line from words at `to`, at their near edge, to what they are about. */
+static void ploti_draw_leader(plot_figure *f, const ploti_item *it, ploti_point from,
+                              ploti_point to, double em)
 {
-    return (ploti_point){p->box.x0 + fx * (p->box.x1 - p->box.x0),
-                         p->box.y1 + fy * (p->box.y0 - p->box.y1)};
+    const double w = font_width(it->end, em) / 2;
+    ploti_rule(&f->cv, ploti_clamp(from.x, to.x - w, to.x + w),
+               ploti_clamp(from.y, to.y - 0.75 * em, to.y + 0.75 * em), from.x, from.y,
+               1.7 * f->scale, PLOT_SOLID, it->style.color, 0.8);
+    ploti_disc(&f->cv, from.x, from.y, 4.2 * f->scale, it->style.color, 1);
 }
 
 static void ploti_draw_text(plot_panel *p, const ploti_item *it)
 {
     const double em = ploti_em(p->fig, PLOTI_EM_NOTE);
     const int side = it->align & 3;
-    ploti_point at = {ploti_pixel(&p->x, it->at.x0), ploti_pixel(&p->y, it->at.y0)};
-    if (it->inside) at = ploti_inside(p, it->at.x0, it->at.y0);
+    const ploti_point data = {ploti_pixel(&p->x, it->at.x0), ploti_pixel(&p->y, it->at.y0)};
+    ploti_point at = {p->box.x0 + it->at.x1 * (p->box.x1 - p->box.x0),
+                      p->box.y1 + it->at.y1 * (p->box.y0 - p->box.y1)};
+    if (it->kind == PLOTI_TEXT) {
+        at = data;
+        at.x += side == PLOT_LEFT ? 0.45 * em : side == PLOT_RIGHT ? -0.45 * em : 0;
+    }
     if (!isfinite(at.x) || !isfinite(at.y) || !it->end) return;
+    if (it->kind == PLOTI_NOTE && ploti_drawable(data)) ploti_draw_leader(p->fig, it, data, at, em);
     at.y += it->align & PLOT_BELOW ? 1.15 * em : it->align & PLOT_ABOVE ? -0.5 * em : 0.35 * em;
-    if (!it->inside && side == 0) at.x += 0.45 * em;
-    if (!it->inside && side > 1) at.x -= 0.45 * em;
     ploti_put_halo(&p->fig->cv, at.x, at.y, it->end, em, side, ploti_text_color(it->style.color));
-}
-
-static void ploti_draw_note(plot_panel *p, const ploti_item *it)
-{
-    plot_figure *f = p->fig;
-    const double em = ploti_em(f, PLOTI_EM_NOTE), w = font_width(it->end, em) / 2;
-    const double x = ploti_pixel(&p->x, it->at.x0), y = ploti_pixel(&p->y, it->at.y0);
-    const ploti_point to = ploti_inside(p, it->at.x1, it->at.y1);
-    double fx, fy;
-    if (!isfinite(x) || !isfinite(y) || !isfinite(to.x) || !isfinite(to.y)) return;
-    fx = ploti_clamp(x, to.x - w, to.x + w); /* the leader starts at the near edge of the text */
-    fy = ploti_clamp(y, to.y - 0.75 * em, to.y + 0.75 * em);
-    ploti_rule(&f->cv, fx, fy, x, y, 1.7 * f->scale, PLOT_SOLID, it->style.color, 0.8);
-    ploti_disc(&f->cv, x, y, 4.2 * f->scale, it->style.color, 1);
-    ploti_put_halo(&f->cv, to.x, to.y + 0.35 * em, it->end, em, 1,
-                   ploti_text_color(it->style.color));
 }
 
 /* ---- fields --------------------------------------------------------------------------------- */
@@ -2416,19 +2391,28 @@ static void ploti_draw_images(plot_panel *p, const ploti_item *it)
 
 /* ---- drawing a panel ------------------------------------------------------------------------ */
 
-/* By kind of item: what draws it, and when. */
-static const struct {
-    int layer;
-    void (*draw)(plot_panel *p, const ploti_item *it);
-} ploti_kinds[] = {
-    [PLOTI_LINE] = {6, ploti_draw_line},       [PLOTI_BAND] = {2, ploti_draw_band},
-    [PLOTI_SCATTER] = {7, ploti_draw_markers}, [PLOTI_ERROR] = {7, ploti_draw_errors},
-    [PLOTI_HIST] = {4, ploti_draw_hist},       [PLOTI_RIDGE] = {5, ploti_draw_ridge},
-    [PLOTI_BAR] = {4, ploti_draw_bars},        [PLOTI_HLINE] = {3, ploti_draw_reference},
-    [PLOTI_VLINE] = {3, ploti_draw_reference}, [PLOTI_SPAN_X] = {1, ploti_draw_span},
-    [PLOTI_SPAN_Y] = {1, ploti_draw_span},     [PLOTI_TEXT] = {8, ploti_draw_text},
-    [PLOTI_NOTE] = {8, ploti_draw_note},       [PLOTI_HEAT] = {0, ploti_draw_heat},
-    [PLOTI_IMAGES] = {0, ploti_draw_images}};
+static const ploti_kind ploti_kinds[] = {
+    [PLOTI_LINE] = {6, ploti_draw_line, ploti_see_series, PLOTI_STROKE, 0, 0},
+    [PLOTI_BAND] = {2, ploti_draw_band, ploti_see_series, PLOTI_FILL, 0, 0.2},
+    [PLOTI_SCATTER] = {7, ploti_draw_markers, ploti_see_series, PLOTI_POINTS, PLOT_CIRCLE, 0.85},
+    [PLOTI_ERROR] = {7, ploti_draw_errors, ploti_see_series, PLOTI_POINTS | PLOTI_STROKE,
+                     PLOT_CIRCLE, 0},
+    [PLOTI_HIST] = {4, ploti_draw_hist, ploti_see_hist, PLOTI_FILL | PLOTI_OUTLINE, 0, 0.25},
+    [PLOTI_RIDGE] = {5, ploti_draw_ridge, ploti_see_ridge, 0, 0, 0},
+    [PLOTI_BAR] = {4, ploti_draw_bars, ploti_see_bars, PLOTI_FILL, 0, 0.9},
+    [PLOTI_RULE] = {3, ploti_draw_rule, ploti_see_rule, 0, 0, 0},
+    [PLOTI_SPAN] = {PLOTI_SHADES, ploti_draw_span, NULL, 0, 0, 0},
+    [PLOTI_TEXT] = {PLOTI_WORDS, ploti_draw_text, NULL, 0, 0, 0},
+    [PLOTI_TEXT_IN] = {PLOTI_WORDS, ploti_draw_text, NULL, 0, 0, 0},
+    [PLOTI_NOTE] = {PLOTI_WORDS, ploti_draw_text, NULL, 0, 0, 0},
+    [PLOTI_HEAT] = {0, ploti_draw_heat, ploti_see_heat, 0, 0, 0},
+    [PLOTI_IMAGES] = {0, ploti_draw_images, NULL, 0, 0, 0},
+};
+
+static const ploti_kind *ploti_kind_of(const ploti_item *it)
+{
+    return &ploti_kinds[it->kind];
+}
 
 static int ploti_thick(const plot_figure *f, double w) /* whole pixels for axis lines */
 {
@@ -2448,13 +2432,13 @@ static void ploti_straight(plot_figure *f, int flat, double at, double from, dou
 }
 
 /* The ticks of an axis, from `from` to `to` across it, or the grid lines. */
-static void ploti_draw_ticks(plot_figure *f, const ploti_axis *a, int flat, const double *at, int n,
+static void ploti_draw_ticks(plot_figure *f, const ploti_axis *a, const double *at, int n,
                              double from, double to, double w, plot_color c)
 {
     int i;
     for (i = 0; i < n; i++) {
         const double v = ploti_pixel(a, at[i]);
-        if (ploti_on_axis(a, v)) ploti_straight(f, flat, v, from, to, w, c);
+        if (ploti_on_axis(a, v)) ploti_straight(f, a->upright, v, from, to, w, c);
     }
 }
 
@@ -2472,9 +2456,9 @@ static void ploti_draw_grid(plot_panel *p)
     const ploti_rect b = p->box;
     const int grid = ploti_grid_of(p);
     if (grid & PLOT_GRID_X)
-        ploti_draw_ticks(p->fig, &p->x, 0, x->at, x->n, b.y0, b.y1, 1.4, PLOTI_HAIR);
+        ploti_draw_ticks(p->fig, &p->x, x->at, x->n, b.y0, b.y1, 1.4, PLOTI_HAIR);
     if (grid & PLOT_GRID_Y)
-        ploti_draw_ticks(p->fig, &p->y, 1, y->at, y->n, b.x0, b.x1, 1.4, PLOTI_HAIR);
+        ploti_draw_ticks(p->fig, &p->y, y->at, y->n, b.x0, b.x1, 1.4, PLOTI_HAIR);
 }
 
 /* The data of a panel, clipped to its axes; words may stand out a little. */
@@ -2482,27 +2466,25 @@ static void ploti_draw_body(plot_panel *p)
 {
     ploti_canvas *c = &p->fig->cv;
     const ploti_item *it;
-    double bleed = ploti_find(p, PLOTI_HEAT) ? 0 : 1.6 * p->fig->scale; /* half a line's width */
-    int layer, whole = ploti_free(p);
+    const double bleed = ploti_find(p, PLOTI_HEAT) ? 0 : 1.6 * p->fig->scale; /* half a line */
+    const int whole = ploti_free(p);
+    int layer;
     if (!whole) ploti_draw_grid(p);
-    for (layer = 0; layer < 9; layer++) {
+    for (layer = 0; layer <= PLOTI_WORDS; layer++) {
         for (it = p->items; it; it = it->next) {
-            if (ploti_kinds[it->kind].layer != layer) continue;
-            if (whole || layer == 8) {
-                ploti_unclip(c);
-            } else {
+            if (ploti_kind_of(it)->layer != layer) continue;
+            ploti_unclip(c);
+            if (!whole && layer != PLOTI_WORDS)
                 ploti_clip(c, p->box.x0 - bleed, p->box.y0 - bleed, p->box.x1 + bleed,
                            p->box.y1 + bleed);
-            }
-            c->inking =
-                it->kind == PLOTI_SPAN_X || it->kind == PLOTI_SPAN_Y ? PLOTI_SHADE : PLOTI_DATA;
-            ploti_kinds[it->kind].draw(p, it);
+            c->inking = layer == PLOTI_SHADES ? PLOTI_SHADE : PLOTI_DATA;
+            ploti_kind_of(it)->draw(p, it);
         }
     }
     c->inking = PLOTI_DATA;
     ploti_unclip(c);
     for (it = p->items; it; it = it->next) /* over the data, where there are none if possible */
-        if (it->kind == PLOTI_HLINE || it->kind == PLOTI_VLINE) ploti_draw_reference_note(p, it);
+        if (it->kind == PLOTI_RULE) ploti_draw_reference_note(p, it);
     c->inking = PLOTI_BLANK;
 }
 
@@ -2524,26 +2506,33 @@ static void ploti_draw_frame(plot_panel *p)
     }
 }
 
+/* The words at the ticks of an axis; across: their baseline, or their end at an upright axis. */
+static void ploti_draw_tick_words(plot_figure *f, const ploti_axis *a, double across, int align)
+{
+    const double em = a->tick_em;
+    int i;
+    for (i = 0; i < a->ticks.n; i++) {
+        const double v = ploti_pixel(a, a->ticks.at[i]);
+        if (ploti_on_axis(a, v))
+            ploti_put(&f->cv, a->upright ? across : v, a->upright ? v + 0.35 * em : across,
+                      a->ticks.text[i], em, align, PLOTI_REGULAR, PLOT_INK);
+    }
+}
+
 static void ploti_draw_x_axis(plot_panel *p)
 {
     plot_figure *f = p->fig;
     const ploti_axis *a = &p->x;
     const ploti_ticks *t = &a->ticks;
-    double len = ploti_tick_len(f), y = p->box.y1, em = a->tick_em;
-    double label = ploti_em(f, PLOTI_EM_LABEL);
-    double wide = p->box.x1 - p->box.x0 + 0.7 * (p->left + p->right);
-    int i, marks = p->axes.frame != PLOT_BARE;
-    if (marks) ploti_draw_ticks(f, a, 0, t->minor, t->minors, y, y + 0.55 * len + 1, 1.2, PLOT_INK);
-    if (marks && !p->bars) ploti_draw_ticks(f, a, 0, t->at, t->n, y, y + len + 1, 1.7, PLOT_INK);
+    const double len = ploti_tick_len(f), y = p->box.y1;
+    const double wide = p->box.x1 - p->box.x0 + 0.7 * (p->left + p->right);
+    const double em = ploti_fit(a->label, ploti_em(f, PLOTI_EM_LABEL), wide);
+    const int marks = p->axes.frame != PLOT_BARE;
+    if (marks) ploti_draw_ticks(f, a, t->minor, t->minors, y, y + 0.55 * len + 1, 1.2, PLOT_INK);
+    if (marks && !p->bars) ploti_draw_ticks(f, a, t->at, t->n, y, y + len + 1, 1.7, PLOT_INK);
     if (p->axes.hide & PLOT_GRID_X) return;
-    for (i = 0; i < t->n; i++) {
-        double x = ploti_pixel(a, t->at[i]);
-        if (!ploti_on_axis(a, x)) continue;
-        ploti_put(&f->cv, x, y + len + ploti_gap(f) + 0.78 * em, t->text[i], em, 1, PLOTI_REGULAR,
-                  PLOT_INK);
-    }
-    label = ploti_fit(a->label, label, wide);
-    ploti_put(&f->cv, (p->box.x0 + p->box.x1) / 2, y + p->bottom - 0.28 * label, a->label, label, 1,
+    ploti_draw_tick_words(f, a, y + len + ploti_gap(f) + 0.78 * a->tick_em, PLOT_CENTER);
+    ploti_put(&f->cv, (p->box.x0 + p->box.x1) / 2, y + p->bottom - 0.28 * em, a->label, em, 1,
               PLOTI_REGULAR, PLOT_INK);
 }
 
@@ -2552,24 +2541,19 @@ static void ploti_draw_y_axis(plot_panel *p)
     plot_figure *f = p->fig;
     const ploti_axis *a = &p->y;
     const ploti_ticks *t = &a->ticks;
-    double len = ploti_tick_len(f), x = p->box.x0, em = a->tick_em;
-    double label = ploti_em(f, PLOTI_EM_LABEL), middle;
-    int i;
+    const double len = ploti_tick_len(f), x = p->box.x0;
+    /* a label longer than the axis reaches down, not up into the heading */
+    const double em =
+        ploti_fit(a->label, ploti_em(f, PLOTI_EM_LABEL), p->box.y1 - p->box.y0 + 0.9 * p->bottom);
+    const double middle =
+        fmax((p->box.y0 + p->box.y1) / 2, p->box.y0 + font_width(a->label, em) / 2);
     if (p->axes.frame != PLOT_BARE && !p->ridges) {
-        ploti_draw_ticks(f, a, 1, t->minor, t->minors, x - 0.55 * len, x, 1.2, PLOT_INK);
-        ploti_draw_ticks(f, a, 1, t->at, t->n, x - len, x, 1.7, PLOT_INK);
+        ploti_draw_ticks(f, a, t->minor, t->minors, x - 0.55 * len, x, 1.2, PLOT_INK);
+        ploti_draw_ticks(f, a, t->at, t->n, x - len, x, 1.7, PLOT_INK);
     }
     if (p->axes.hide & PLOT_GRID_Y) return;
-    for (i = 0; i < t->n; i++) {
-        double y = ploti_pixel(a, t->at[i]);
-        if (!ploti_on_axis(a, y)) continue;
-        ploti_put(&f->cv, x - len - ploti_gap(f), y + 0.35 * em, t->text[i], em, 2, PLOTI_REGULAR,
-                  PLOT_INK);
-    }
-    /* a label longer than the axis reaches down, not up into the heading */
-    label = ploti_fit(a->label, label, p->box.y1 - p->box.y0 + 0.9 * p->bottom);
-    middle = fmax((p->box.y0 + p->box.y1) / 2, p->box.y0 + font_width(a->label, label) / 2);
-    ploti_put_up(&f->cv, x - p->left + 0.82 * label, middle, a->label, label, PLOT_INK);
+    ploti_draw_tick_words(f, a, x - len - ploti_gap(f), PLOT_RIGHT);
+    ploti_put_up(&f->cv, x - p->left + 0.82 * em, middle, a->label, em, PLOT_INK);
 }
 
 static void ploti_draw_heading(plot_panel *p)
@@ -2599,19 +2583,17 @@ static void ploti_draw_colorbar(plot_panel *p)
     double em = ploti_em(f, PLOTI_EM_TICK), x = p->box.x1 + 0.75 * em, w = 0.85 * em;
     double label = ploti_em(f, PLOTI_EM_LABEL), high = p->box.y1 - p->box.y0;
     ploti_axis a;
-    int y, i;
+    int y;
     if (!p->colorbar || !heat) return;
     ploti_bar_axis(p, heat, &a);
     for (y = (int)p->box.y0; y < (int)p->box.y1; y++)
         ploti_block_fill(&f->cv, ploti_int(x), y, ploti_int(x + w), y + 1,
                          plot_map(heat->map, (p->box.y1 - y - 0.5) / high));
-    for (i = 0; i < a.ticks.n; i++) {
-        double ty = ploti_pixel(&a, a.ticks.at[i]);
-        ploti_straight(f, 1, ty, x + w, x + w + ploti_tick_len(f), 1.7, PLOT_INK);
-        ploti_put(&f->cv, x + w + ploti_tick_len(f) + ploti_gap(f), ty + 0.35 * em, a.ticks.text[i],
-                  em, 0, PLOTI_REGULAR, PLOT_INK);
-    }
-    x += w + ploti_tick_len(f) + ploti_gap(f) + ploti_widest(&a) + 1.25 * label;
+    x += w;
+    ploti_draw_ticks(f, &a, a.ticks.at, a.ticks.n, x, x + ploti_tick_len(f), 1.7, PLOT_INK);
+    x += ploti_tick_len(f) + ploti_gap(f);
+    ploti_draw_tick_words(f, &a, x, PLOT_LEFT);
+    x += ploti_widest(&a) + 1.25 * label;
     ploti_put_up(&f->cv, x, (p->box.y0 + p->box.y1) / 2, a.label, ploti_fit(a.label, label, high),
                  PLOT_INK);
 }

@@ -386,24 +386,22 @@ static int ploti_decimals(double v) /* the fewest that show v */
     return d;
 }
 
-static void ploti_label_linear(ploti_ticks *t)
+/* All with the same decimals on a linear axis; as powers of ten where a log10 axis goes far. */
+static void ploti_label(ploti_ticks *t, int scale)
 {
-    int i, most = 0;
-    for (i = 0; i < t->n; i++)
-        if (ploti_decimals(t->at[i]) > most) most = ploti_decimals(t->at[i]);
-    for (i = 0; i < t->n; i++) ploti_number(t->text[i], t->at[i], most);
-}
-
-static void ploti_label_log(ploti_ticks *t, int scale)
-{
-    int i, plain = 1;
-    for (i = 0; i < t->n; i++) plain &= t->at[i] > 0.00999 && t->at[i] < 1001;
+    int i, most = 0, plain = 1;
+    for (i = 0; i < t->n; i++) {
+        const int decimals = ploti_decimals(t->at[i]);
+        if (decimals > most) most = decimals;
+        plain &= scale != PLOT_LOG10 || (t->at[i] > 0.00999 && t->at[i] < 1001);
+    }
     for (i = 0; i < t->n; i++) {
         const int k = ploti_decade(t->at[i]);
         const double v = t->at[i] / ploti_pow10(k);
         char base[PLOTI_LABEL / 2] = "", power[40];
-        if (plain || scale == PLOT_LOG2) {
-            ploti_number(t->text[i], t->at[i], ploti_decimals(t->at[i]));
+        if (plain) {
+            ploti_number(t->text[i], t->at[i],
+                         scale == PLOT_LINEAR ? most : ploti_decimals(t->at[i]));
             continue;
         }
         if (fabs(v - 1) > 1e-9) ploti_number(base, v, ploti_decimals(v));
@@ -854,12 +852,11 @@ static void ploti_put_halo(ploti_canvas *c, double x, double y, const char *s, d
     ploti_write(pen, s, size, PLOTI_REGULAR, color, 1);
 }
 
-static void ploti_put_up(ploti_canvas *c, double x, double y_middle, const char *s, double size,
-                         plot_color color)
+/* The same upwards, its middle at y. */
+static void ploti_put_up(ploti_canvas *c, double x, double y, const char *s, double size)
 {
-    const double foot = y_middle + font_width(s, size) / 2;
-    const ploti_pen pen = {.c = c, .x = x, .y = foot, .upright = 1};
-    ploti_write(pen, s, size, PLOTI_REGULAR, color, 1);
+    const ploti_pen pen = {.c = c, .x = x, .y = y + font_width(s, size) / 2, .upright = 1};
+    ploti_write(pen, s, size, PLOTI_REGULAR, PLOT_INK, 1);
 }
 
 /* The size at which s is no wider than room, but not below 0.55 of the wish. */
@@ -1511,10 +1508,7 @@ static void ploti_auto_ticks(const ploti_axis *a, ploti_ticks *t, int most)
     /* 2 ... 9 only where a decade has room for them */
     const int room = fabs((a->to - a->from) / (a->hi - a->lo)) >= 1.6 * a->tick_em;
     t->n = ploti_nice_ticks(lo, hi, a->scale, most, t->at);
-    if (a->scale == PLOT_LINEAR)
-        ploti_label_linear(t);
-    else
-        ploti_label_log(t, a->scale);
+    ploti_label(t, a->scale);
     if (a->scale == PLOT_LOG10 && t->n > 0 && ploti_decade(hi) - ploti_decade(lo) <= 24)
         t->minors = ploti_multiples(lo, hi, room ? "123456789" : "1", 8 * PLOTI_TICKS, t->minor);
 }
@@ -1778,13 +1772,10 @@ static int ploti_place_legends(plot_figure *f)
 
 /* ---- layout --------------------------------------------------------------------------------- */
 
-/* A panel without axes uses its whole cell. */
+/* A panel of images has no axes and uses its whole cell. */
 static int ploti_free(const plot_panel *p)
 {
-    const ploti_item *it;
-    for (it = p->items; it; it = it->next)
-        if (it->kind < PLOTI_IMAGES) return 0;
-    return p->items != NULL;
+    return ploti_find(p, PLOTI_IMAGES) != NULL;
 }
 
 static const char *ploti_end_label(const plot_panel *p, const ploti_item *it)
@@ -1792,18 +1783,18 @@ static const char *ploti_end_label(const plot_panel *p, const ploti_item *it)
     return it->kind == PLOTI_LINE && p->spot == PLOT_LEGEND_DIRECT ? it->label : NULL;
 }
 
-static void ploti_bar_axis(const plot_panel *p, const ploti_item *heat, ploti_axis *a)
+static ploti_axis ploti_bar_axis(const plot_panel *p, const ploti_item *heat)
 {
-    double em = ploti_em(p->fig, PLOTI_EM_TICK);
-    memset(a, 0, sizeof *a);
-    a->upright = 1;
-    a->lo = heat->from;
-    a->hi = heat->to;
-    a->from = p->box.y1;
-    a->to = p->box.y0;
-    a->label = p->bar_label;
-    a->tick_em = em;
-    ploti_auto_ticks(a, &a->ticks, ploti_between(ploti_int((a->from - a->to) / (2.3 * em)), 2, 10));
+    ploti_axis a = {.upright = 1,
+                    .label = p->bar_label,
+                    .lo = heat->from,
+                    .hi = heat->to,
+                    .from = p->box.y1,
+                    .to = p->box.y0,
+                    .tick_em = ploti_em(p->fig, PLOTI_EM_TICK)};
+    const int most = ploti_int((a.from - a.to) / (2.3 * a.tick_em));
+    ploti_auto_ticks(&a, &a.ticks, ploti_between(most, 2, 10));
+    return a;
 }
 
 static double ploti_gap(const plot_figure *f) /* between an axis and its words */
@@ -1833,8 +1824,7 @@ static void ploti_measure_right(plot_panel *p)
     }
     p->right = fmax(p->right, ends);
     if (p->colorbar && heat) {
-        ploti_axis a;
-        ploti_bar_axis(p, heat, &a);
+        const ploti_axis a = ploti_bar_axis(p, heat);
         p->right = fmax(p->right, 1.7 * em + ploti_widest(&a) + ploti_gap(f) + ploti_tick_len(f) +
                                       (p->bar_label ? 1.75 * em : 0));
     }
@@ -2089,11 +2079,9 @@ static void ploti_draw_errors(plot_panel *p, const ploti_item *it)
     double w = 0.7 * ploti_line_px(p->fig, &it->style), cap = ploti_marker_px(p->fig, &it->style);
     size_t i;
     for (i = 0; i < it->n; i++) {
-        double x = ploti_pixel(&p->x, it->x[i]), y = ploti_pixel(&p->y, it->y[i]);
-        double lo = ploti_pixel_low(&p->y, it->lo[i]), hi = ploti_pixel_low(&p->y, it->hi[i]);
-        if (!isfinite(x) || !isfinite(y)) continue;
-        if (isfinite(lo) && isfinite(hi))
-            ploti_whisker(p, x, lo, hi, 0.8 * cap, w, it->style.color);
+        const double x = ploti_pixel(&p->x, it->x[i]), y = ploti_pixel(&p->y, it->y[i]);
+        const double lo = ploti_pixel_low(&p->y, it->lo[i]), hi = ploti_pixel_low(&p->y, it->hi[i]);
+        if (isfinite(x + y + lo + hi)) ploti_whisker(p, x, lo, hi, 0.8 * cap, w, it->style.color);
     }
     ploti_draw_markers(p, it);
 }
@@ -2553,7 +2541,7 @@ static void ploti_draw_y_axis(plot_panel *p)
     }
     if (p->axes.hide & PLOT_GRID_Y) return;
     ploti_draw_tick_words(f, a, x - len - ploti_gap(f), PLOT_RIGHT);
-    ploti_put_up(&f->cv, x - p->left + 0.82 * em, middle, a->label, em, PLOT_INK);
+    ploti_put_up(&f->cv, x - p->left + 0.82 * em, middle, a->label, em);
 }
 
 static void ploti_draw_heading(plot_panel *p)
@@ -2585,7 +2573,7 @@ static void ploti_draw_colorbar(plot_panel *p)
     ploti_axis a;
     int y;
     if (!p->colorbar || !heat) return;
-    ploti_bar_axis(p, heat, &a);
+    a = ploti_bar_axis(p, heat);
     for (y = (int)p->box.y0; y < (int)p->box.y1; y++)
         ploti_block_fill(&f->cv, ploti_int(x), y, ploti_int(x + w), y + 1,
                          plot_map(heat->map, (p->box.y1 - y - 0.5) / high));
@@ -2594,8 +2582,7 @@ static void ploti_draw_colorbar(plot_panel *p)
     x += ploti_tick_len(f) + ploti_gap(f);
     ploti_draw_tick_words(f, &a, x, PLOT_LEFT);
     x += ploti_widest(&a) + 1.25 * label;
-    ploti_put_up(&f->cv, x, (p->box.y0 + p->box.y1) / 2, a.label, ploti_fit(a.label, label, high),
-                 PLOT_INK);
+    ploti_put_up(&f->cv, x, (p->box.y0 + p->box.y1) / 2, a.label, ploti_fit(a.label, label, high));
 }
 
 /* ---- legends and direct labels -------------------------------------------------------------- */

@@ -76,7 +76,7 @@ static void last_batch(nrm_mlp *net)
 static double rest_gradient(nrm_mlp *net, const double *y, double *dy)
 {
     const size_t top = net->spec.layers - 1, units = M * (size_t)WIDTH;
-    double loss = (double)NAN, *d = net->work[0], *below = net->work[1];
+    double loss = (double)NAN, *below = net->work[0];
     size_t l;
     for (l = LAYER; l < top; l++) {
         const nrm_mlp_state *s = &net->state[l], *next = s + 1;
@@ -86,13 +86,13 @@ static double rest_gradient(nrm_mlp *net, const double *y, double *dy)
         y = next->linear_out;
     }
     (void)nrm_cross_entropy_forward(&loss, net->prob, y, last_labels(), M, CLASSES);
-    (void)nrm_cross_entropy_backward(d, net->prob, last_labels(), M, CLASSES);
+    (void)nrm_cross_entropy_backward(dy, net->prob, last_labels(), M, CLASSES);
     while (l-- > LAYER) {
         const nrm_mlp_state *s = &net->state[l], *next = s + 1;
-        (void)nrm_linear_backward(below, NULL, NULL, d, NULL, next->W, M, WIDTH, next->shape.width);
-        (void)nrm_activation_backward(d, below, s->act_out, s->shape.activation, units);
+        (void)nrm_linear_backward(below, NULL, NULL, dy, NULL, next->W, M, WIDTH,
+                                  next->shape.width);
+        (void)nrm_activation_backward(dy, below, s->act_out, s->shape.activation, units);
     }
-    memcpy(dy, d, units * sizeof *dy);
     return loss;
 }
 
@@ -186,22 +186,6 @@ static double largest_singular(const double *a)
     return sqrt(size);
 }
 
-/* Orthonormal columns whose span holds 1, x̂, dy: the worst X of theorem 4.4 is λ times these. */
-static void orthonormal(double U[3][M], const unit *u)
-{
-    size_t i, k, twice;
-    for (i = 0; i < M; i++) {
-        U[0][i] = 1;
-        U[1][i] = u->x_hat[i];
-        U[2][i] = u->dy[i];
-    }
-    for (k = 0; k < 3; k++)
-        for (twice = 0; twice < 2; twice++) {
-            take_parts(U[0], k, M);
-            unit_length(U[k], M);
-        }
-}
-
 /* The largest differences over units; how many units there are, and obey theorem 4.4 as printed,
    with its g² read as g, and as g²; the shares with the sign that theorem 4.2 asks for, and with
    less curvature. */
@@ -209,13 +193,20 @@ enum { OF_41, OF_42, OF_44, UNITS, PRINTED, SQUARE, ALIKE, LOWER, FOUND };
 static const char *const found_name[FOUND] = {"error41", "error42",  "error44", "units",
                                               "printed", "printed2", "alike",   "lower"};
 
+/* The worst X of theorem 4.4 is λ times orthonormal columns whose span holds 1, x̂, dy. */
 static void check_44(const unit *u, double lambda, double e[FOUND])
 {
     const double l2 = lambda * lambda, mean = u->dy_sum / M;
     double U[3][M], with = 0, without = 0, rest;
-    size_t k;
-    orthonormal(U, u);
+    size_t i, k;
+    for (i = 0; i < M; i++) U[0][i] = 1;
+    memcpy(U[1], u->x_hat, sizeof U[1]);
+    memcpy(U[2], u->dy, sizeof U[2]);
     for (k = 0; k < 3; k++) {
+        for (i = 0; i < 2; i++) {
+            take_parts(U[0], k, M);
+            unit_length(U[k], M);
+        }
         with += l2 * pow(dot(U[k], u->dx, M), 2); /* |X'dx|² for X = λU */
         without += l2 * pow(dot(U[k], u->dy, M), 2);
     }
@@ -376,43 +367,28 @@ static int end_none(trainer *t)
 
 static double grown[HIDDEN]; /* |w|² as the start and the gradients make it, mean over units */
 
-/* Of each hidden layer: mean over its units of |w|², and of η/|w|². */
-static void record_lengths(lab_run *r, const nrm_mlp *net, size_t step)
+/* Before the first step and after each. Now and then of each hidden layer: mean over its units of
+   |w|², and of η/|w|². */
+static int follow_lengths(trainer *t)
 {
+    const int noted = t->step % 104 == 0 || t->step == t->plan->steps;
     size_t i, j, l;
     for (l = 0; l < HIDDEN; l++) {
-        const nrm_mlp_state *s = &net->state[l];
+        const nrm_mlp_state *s = &t->net->state[l];
+        const size_t n = s->in * WIDTH;
         double length = 0, rate = 0;
+        grown[l] = t->step == 0 ? dot(s->W, s->W, n) / WIDTH
+                                : grown[l] + RATE * RATE * dot(s->dW, s->dW, n) / WIDTH;
+        if (!noted) continue;
         for (j = 0; j < WIDTH; j++) {
             double w2 = 0;
             for (i = 0; i < s->in; i++) w2 += s->W[i * WIDTH + j] * s->W[i * WIDTH + j];
             length += w2 / WIDTH;
             rate += RATE / w2 / WIDTH;
         }
-        lab_record_as(r, (double)step, length, "length%zu", l + 1);
-        lab_record_as(r, (double)step, rate, "rate%zu", l + 1);
+        lab_record_as(t->run, (double)t->step, length, "length%zu", l + 1);
+        lab_record_as(t->run, (double)t->step, rate, "rate%zu", l + 1);
     }
-}
-
-static int begin_batch(trainer *t)
-{
-    size_t l;
-    for (l = 0; l < HIDDEN; l++) {
-        const nrm_mlp_state *s = &t->net->state[l];
-        grown[l] = dot(s->W, s->W, s->in * WIDTH) / WIDTH;
-    }
-    record_lengths(t->run, t->net, 0);
-    return 0;
-}
-
-static int after_batch(trainer *t)
-{
-    size_t l;
-    for (l = 0; l < HIDDEN; l++) {
-        const nrm_mlp_state *s = &t->net->state[l];
-        grown[l] += RATE * RATE * dot(s->dW, s->dW, s->in * WIDTH) / WIDTH;
-    }
-    if (t->step % 104 == 0 || t->step == t->plan->steps) record_lengths(t->run, t->net, t->step);
     return 0;
 }
 
@@ -635,8 +611,8 @@ static int run(lab_run *r)
 {
     const int norm = r->arm == BATCH;
     const trainer_plan plan = {.network = network,
-                               .begin = norm ? begin_batch : begin_none,
-                               .after = norm ? after_batch : NULL,
+                               .begin = norm ? follow_lengths : begin_none,
+                               .after = norm ? follow_lengths : NULL,
                                .end = norm ? end_batch : end_none,
                                .set = &train_set,
                                .batch = M,

@@ -493,31 +493,26 @@ static double moved(const nrm_mlp *net, const nrm_real *then, int kind)
 static nrm_real at_start[SETTLE_PARAMS], last_epoch[SETTLE_PARAMS]; /* parameters then          */
 static double epoch_loss;                                           /* sum of this epoch's losses */
 
-static int begin_settling(trainer *t)
-{
-    if (t->net->n_params > SETTLE_PARAMS) return -1;
-    memcpy(at_start, t->net->params, t->net->n_params * sizeof *at_start);
-    memcpy(last_epoch, t->net->params, t->net->n_params * sizeof *at_start);
-    return 0;
-}
-
 static int add_loss(trainer *t)
 {
     epoch_loss += t->loss;
     return 0;
 }
 
-/* Epoch by epoch: what it changed, and how far from the start that has led. */
+/* At the start and epoch by epoch: what it changed, and how far from the start that has led. */
 static int look_at_epoch(trainer *t)
 {
     const double epoch = (double)(t->step / t->plan->every);
+    const size_t bytes = t->net->n_params * sizeof *at_start;
     int kind;
-    lab_record(t->run, "settle_loss", epoch, epoch_loss / (double)t->plan->every);
-    for (kind = 0; kind < KINDS; kind++) {
+    if (bytes > sizeof at_start) return -1;
+    if (t->step == 0) memcpy(at_start, t->net->params, bytes);
+    if (t->step > 0) lab_record(t->run, "settle_loss", epoch, epoch_loss / (double)t->plan->every);
+    for (kind = 0; t->step > 0 && kind < KINDS; kind++) {
         lab_record_as(t->run, epoch, moved(t->net, last_epoch, kind), "move_%s", kind_name[kind]);
         lab_record_as(t->run, epoch, moved(t->net, at_start, kind), "far_%s", kind_name[kind]);
     }
-    memcpy(last_epoch, t->net->params, t->net->n_params * sizeof *last_epoch);
+    memcpy(last_epoch, t->net->params, bytes);
     epoch_loss = 0;
     return 0;
 }
@@ -527,9 +522,9 @@ static int run_settle(lab_run *r)
     const size_t epoch = training_steps(pixels[RAW].n, BATCH_SIZE);
     training_set images = train; /* the same images, standardized */
     const trainer_plan plan = {.network = network,
-                               .begin = begin_settling,
                                .after = add_loss,
                                .look = look_at_epoch,
+                               .look_first = 1,
                                .set = &images,
                                .batch = BATCH_SIZE,
                                .steps = epoch * (r->quick ? 2 : SETTLE_EPOCHS),

@@ -38,11 +38,7 @@ static int run_people(lab_run *r)
                                 1, COLUMNS, MEN);
     for (c = 0; c < COLUMNS; c++) {
         const double *x = people[c], var = 1 / (rstd[c] * rstd[c]) - NRM_EPS;
-        double lo = x[0], hi = x[0];
-        for (i = 0; i < MEN; i++) {
-            lo = fmin(lo, x[i]);
-            hi = fmax(hi, x[i]);
-        }
+        const stats_summary of = stats_describe(x, MEN);
         lab_record(r, "mean", (double)c, mean[c]);
         lab_record(r, "var", (double)c, var);
         lab_record(r, "sample_var", (double)c, var * MEN / (MEN - 1));
@@ -51,7 +47,7 @@ static int run_people(lab_run *r)
             double not_above = 0;
             for (k = 0; k < MEN; k++) not_above += x[k] <= x[i];
             lab_record(r, "z", at, z[c][i]);
-            lab_record(r, "minmax", at, (x[i] - lo) / (hi - lo));
+            lab_record(r, "minmax", at, (x[i] - of.min) / (of.max - of.min));
             lab_record(r, "rank", at, not_above / MEN);
         }
     }

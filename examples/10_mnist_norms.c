@@ -212,17 +212,11 @@ static int look(trainer *t)
 static int run(lab_run *r)
 {
     losses of = {training_steps(train.n, BATCH)};
-    const trainer_plan plan = {.network = network,
-                               .after = after,
-                               .look = look,
-                               .end = end,
-                               .set = &train,
-                               .batch = BATCH,
-                               .steps = of.epoch * (r->quick ? QUICK_EPOCHS : EPOCHS),
-                               .every = of.epoch,
-                               .look_first = 1,
-                               .no_repeat = 1, /* each look is checked */
-                               .context = &of};
+    /* without another training: each look is checked */
+    const trainer_plan plan =
+        trainer_plan_of(.network = network, .after = after, .look = look, .end = end, .set = &train,
+                        .batch = BATCH, .steps = of.epoch * (r->quick ? QUICK_EPOCHS : EPOCHS),
+                        .every = of.epoch, .look_first = 1, .no_repeat = 1, .context = &of);
     return trainer_run(r, &plan);
 }
 

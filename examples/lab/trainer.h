@@ -18,8 +18,9 @@
 
        static int run(lab_run *r)
        {
-           const trainer_plan plan = {.network = network, .set = &train, .batch = 128,
-                                      .steps = r->quick ? 20 : 500, .every = 10, .look = look};
+           const trainer_plan plan =
+               trainer_plan_of(.network = network, .set = &train, .batch = 128,
+                               .steps = r->quick ? 20 : 500, .every = 10, .look = look);
            return trainer_run(r, &plan);
        }
 */
@@ -76,6 +77,8 @@ typedef struct trainer_plan {
     int no_repeat; /* 1: without the other training of quick runs                          */
     void *context; /* the caller's                                                         */
 } trainer_plan;
+
+#define trainer_plan_of(...) ((trainer_plan){__VA_ARGS__}) /* .network = network, .set = ... */
 
 /* The pieces, for trainings that are none of these. 0, or -1 after a line on stderr. */
 int trainer_open(trainer *t, lab_run *run, const trainer_plan *plan);

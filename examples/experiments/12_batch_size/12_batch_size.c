@@ -248,14 +248,10 @@ static int run_figure6(lab_run *r)
     const struct setup *s = &setups[r->arm];
     training_set first = train;
     double sum;
-    trainer_plan plan = {.network = network,
-                         .begin = begin_figure6,
-                         .learn = s->unbiased ? learn_unbiased : NULL,
-                         .after = add_loss,
-                         .look = look_figure6,
-                         .set = &first,
-                         .batch = s->batch,
-                         .context = &sum};
+    trainer_plan plan =
+        trainer_plan_of(.network = network, .begin = begin_figure6,
+                        .learn = s->unbiased ? learn_unbiased : NULL, .after = add_loss,
+                        .look = look_figure6, .set = &first, .batch = s->batch, .context = &sum);
     first.n = r->quick ? 400 : 55000;
     plan.steps = s->epochs * training_steps(first.n, s->batch);
     plan.every = training_steps(first.n, s->batch) / (s->batch < 128 ? 2 : 1);
@@ -323,12 +319,9 @@ static int run_curve(lab_run *r)
     static team workers;
     const size_t most = is_team(r->arm) ? MOST / WORKERS : MOST;
     training_set first = train;
-    trainer_plan plan = {.network = network,
-                         .begin = begin_curve,
-                         .learn = is_team(r->arm) ? learn_in_team : NULL,
-                         .end = end_curve,
-                         .set = &first,
-                         .context = &workers};
+    trainer_plan plan = trainer_plan_of(.network = network, .begin = begin_curve,
+                                        .learn = is_team(r->arm) ? learn_in_team : NULL,
+                                        .end = end_curve, .set = &first, .context = &workers);
     size_t m = r->arm == TEAM_MERGED ? 1 : LEAST;
     int failed = 0;
     workers.merged = r->arm == TEAM_MERGED;

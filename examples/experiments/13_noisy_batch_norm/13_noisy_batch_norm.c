@@ -358,15 +358,10 @@ static int end(trainer *t)
 static int run(lab_run *r)
 {
     static trial k; /* a run has a process of its own */
-    const trainer_plan plan = {.network = network_of,
-                               .begin = begin,
-                               .learn = learn,
-                               .after = after,
-                               .end = end,
-                               .set = &train_set,
-                               .batch = BATCH,
-                               .steps = r->quick ? 16 : STEPS,
-                               .context = &k};
+    const trainer_plan plan =
+        trainer_plan_of(.network = network_of, .begin = begin, .learn = learn, .after = after,
+                        .end = end, .set = &train_set, .batch = BATCH,
+                        .steps = r->quick ? 16 : STEPS, .context = &k);
     k.r = r;
     k.net = (int)(r->arm / KINDS);
     k.kind = (int)(r->arm % KINDS);

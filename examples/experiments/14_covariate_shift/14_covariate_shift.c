@@ -213,14 +213,9 @@ static int end(trainer *t)
 static int run(lab_run *r)
 {
     static course c;
-    const trainer_plan plan = {.network = network,
-                               .begin = begin,
-                               .learn = learn,
-                               .end = end,
-                               .set = &train_set,
-                               .batch = BATCH,
-                               .steps = r->quick ? 26 : MOST_STEPS,
-                               .context = &c};
+    const trainer_plan plan = trainer_plan_of(.network = network, .begin = begin, .learn = learn,
+                                              .end = end, .set = &train_set, .batch = BATCH,
+                                              .steps = r->quick ? 26 : MOST_STEPS, .context = &c);
     return trainer_run(r, &plan);
 }
 

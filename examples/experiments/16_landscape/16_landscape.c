@@ -339,14 +339,10 @@ static int end(trainer *of)
 static int run(lab_run *r)
 {
     static training k;
-    const trainer_plan plan = {.network = network,
-                               .begin = begin,
-                               .learn = learn,
-                               .end = end,
-                               .set = &train_set,
-                               .batch = r->quick ? 32 : 128,
-                               .steps = r->quick ? 60 : STEPS,
-                               .context = &k};
+    const trainer_plan plan =
+        trainer_plan_of(.network = network, .begin = begin, .learn = learn, .end = end,
+                        .set = &train_set, .batch = r->quick ? 32 : 128,
+                        .steps = r->quick ? 60 : STEPS, .context = &k);
     const int failed = trainer_run(r, &plan);
     release(&k);
     return failed;

@@ -280,16 +280,10 @@ static int end(trainer *t)
 static int run_mnist(lab_run *run)
 {
     const setting k = setting_of(run);
-    const trainer_plan plan = {.network = network,
-                               .begin = scale_weights,
-                               .after = hold,
-                               .look = look,
-                               .end = end,
-                               .set = &train,
-                               .batch = BATCH,
-                               .steps = k.steps,
-                               .every = k.every,
-                               .look_first = 1};
+    const trainer_plan plan =
+        trainer_plan_of(.network = network, .begin = scale_weights, .after = hold, .look = look,
+                        .end = end, .set = &train, .batch = BATCH, .steps = k.steps,
+                        .every = k.every, .look_first = 1);
     return trainer_run(run, &plan);
 }
 

@@ -188,17 +188,10 @@ static int run(lab_run *r)
 {
     const size_t epoch = training_steps(train_set.n, BATCH);
     course c;
-    const trainer_plan plan = {.network = network,
-                               .begin = begin,
-                               .after = after,
-                               .look = test_epoch,
-                               .end = end,
-                               .set = &train_set,
-                               .batch = BATCH,
-                               .every = epoch,
-                               .steps = EPOCHS * epoch,
-                               .no_repeat = rate_of(r->arm) > 0.2,
-                               .context = &c};
+    const trainer_plan plan =
+        trainer_plan_of(.network = network, .begin = begin, .after = after, .look = test_epoch,
+                        .end = end, .set = &train_set, .batch = BATCH, .every = epoch,
+                        .steps = EPOCHS * epoch, .no_repeat = rate_of(r->arm) > 0.2, .context = &c);
     return trainer_run(r, &plan);
 }
 

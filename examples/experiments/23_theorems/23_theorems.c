@@ -610,14 +610,12 @@ static int run_toy(lab_run *r)
 static int run(lab_run *r)
 {
     const int norm = r->arm == BATCH;
-    const trainer_plan plan = {.network = network,
-                               .begin = norm ? follow_lengths : begin_none,
-                               .after = norm ? follow_lengths : NULL,
-                               .end = norm ? end_batch : end_none,
-                               .set = &train_set,
-                               .batch = M,
-                               .least = M, /* whole batches: M and the last norm stay */
-                               .steps = r->quick ? 15 : EPOCHS * (train_set.n / M)};
+    /* whole batches: M and the last norm stay */
+    const trainer_plan plan =
+        trainer_plan_of(.network = network, .begin = norm ? follow_lengths : begin_none,
+                        .after = norm ? follow_lengths : NULL, .end = norm ? end_batch : end_none,
+                        .set = &train_set, .batch = M, .least = M,
+                        .steps = r->quick ? 15 : EPOCHS * (train_set.n / M));
     return r->arm == TOY || r->arm == CURVES ? run_toy(r) : trainer_run(r, &plan);
 }
 

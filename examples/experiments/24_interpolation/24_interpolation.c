@@ -135,12 +135,9 @@ static int make_solution(solutions *s, lab_run *run, size_t k)
     const size_t steps = run->quick ? 8 : EPOCHS * training_steps(train.n, BATCH);
     solver how = {k, run->quick ? 500 : 1000, s->at[SCALED]};
     lab_run other = *run; /* its seed is that of the batches */
-    const trainer_plan plan = {.network = network,
-                               .set = &train,
-                               .batch = BATCH,
-                               .learn = learn,
-                               .seed = run->seed + (k == OTHER_START ? OTHER_SEED : 0),
-                               .context = &how};
+    const trainer_plan plan =
+        trainer_plan_of(.network = network, .set = &train, .batch = BATCH, .learn = learn,
+                        .seed = run->seed + (k == OTHER_START ? OTHER_SEED : 0), .context = &how);
     trainer t;
     int failed;
     other.seed += k == OTHER_BATCHES ? OTHER_SEED : 0;

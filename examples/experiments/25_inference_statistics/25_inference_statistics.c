@@ -305,13 +305,9 @@ static int run_training(lab_run *r)
     const size_t batch = batch_size[r->arm], logits = test.n * CLASSES;
     const size_t all = r->arm == LARGE ? EPOCHS * training_steps(train.n, batch) : 7500;
     trial *k = (trial *)calloc(1, sizeof *k + 2 * logits * sizeof(nrm_real));
-    const trainer_plan plan = {.network = network,
-                               .after = after_step,
-                               .end = end,
-                               .set = &train,
-                               .batch = batch,
-                               .steps = r->quick ? 50 : all,
-                               .context = k};
+    const trainer_plan plan =
+        trainer_plan_of(.network = network, .after = after_step, .end = end, .set = &train,
+                        .batch = batch, .steps = r->quick ? 50 : all, .context = k);
     size_t i, u;
     int rc;
     if (!k) return -1;

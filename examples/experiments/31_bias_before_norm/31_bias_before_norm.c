@@ -80,12 +80,9 @@ static int look(trainer *t)
 
 static int run(lab_run *r)
 {
-    const trainer_plan plan = {.network = network,
-                               .look = look,
-                               .every = 10,
-                               .set = &train,
-                               .batch = BATCH,
-                               .steps = r->quick ? 20 : STEPS};
+    const trainer_plan plan =
+        trainer_plan_of(.network = network, .look = look, .every = 10, .set = &train,
+                        .batch = BATCH, .steps = r->quick ? 20 : STEPS);
     return trainer_run(r, &plan);
 }
 

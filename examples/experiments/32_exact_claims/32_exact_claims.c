@@ -454,15 +454,10 @@ static int end_of_input(trainer *t)
 static int run_inputs(lab_run *r)
 {
     const size_t epoch = training_steps(pixels[r->arm].n, BATCH_SIZE);
-    const trainer_plan plan = {.network = network,
-                               .after = after_step,
-                               .look = look_at_input,
-                               .end = end_of_input,
-                               .set = &pixels[r->arm],
-                               .batch = BATCH_SIZE,
-                               .steps = EPOCHS * epoch,
-                               .every = epoch,
-                               .no_repeat = 1};
+    const trainer_plan plan =
+        trainer_plan_of(.network = network, .after = after_step, .look = look_at_input,
+                        .end = end_of_input, .set = &pixels[r->arm], .batch = BATCH_SIZE,
+                        .steps = EPOCHS * epoch, .every = epoch, .no_repeat = 1);
     int failed = 0;
     for (rate_now = 0; rate_now < RATES && !failed; rate_now++, window_loss = 0)
         failed = trainer_run(r, &plan);
@@ -521,15 +516,11 @@ static int run_settle(lab_run *r)
 {
     const size_t epoch = training_steps(pixels[RAW].n, BATCH_SIZE);
     training_set images = train; /* the same images, standardized */
-    const trainer_plan plan = {.network = network,
-                               .after = add_loss,
-                               .look = look_at_epoch,
-                               .look_first = 1,
-                               .set = &images,
-                               .batch = BATCH_SIZE,
-                               .steps = epoch * (r->quick ? 2 : SETTLE_EPOCHS),
-                               .every = epoch,
-                               .no_repeat = 1};
+    const trainer_plan plan =
+        trainer_plan_of(.network = network, .after = add_loss, .look = look_at_epoch,
+                        .look_first = 1, .set = &images, .batch = BATCH_SIZE,
+                        .steps = epoch * (r->quick ? 2 : SETTLE_EPOCHS), .every = epoch,
+                        .no_repeat = 1);
     images.n = pixels[RAW].n;
     return trainer_run(r, &plan);
 }

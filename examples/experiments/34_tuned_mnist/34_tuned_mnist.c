@@ -161,14 +161,12 @@ static int train_at(lab_run *r, size_t k, double lr)
 {
     const size_t batch = sweeps[k].batch, steps = sweeps[k].epochs * (train.n / batch);
     setting s = {k, lr};
-    const trainer_plan plan = {.network = network,
-                               .after = after,
-                               .end = evaluate,
-                               .set = &train,
-                               .batch = batch,
-                               .least = batch, /* see the page: a short batch goes too far */
-                               .steps = r->quick && steps > QUICK_STEPS ? QUICK_STEPS : steps,
-                               .context = &s};
+    /* no short batches, which go too far: see the page */
+    const trainer_plan plan =
+        trainer_plan_of(.network = network, .after = after, .end = evaluate, .set = &train,
+                        .batch = batch, .least = batch,
+                        .steps = r->quick && steps > QUICK_STEPS ? QUICK_STEPS : steps,
+                        .context = &s);
     (void)snprintf(s.name, sizeof s.name, "batch_%u/rate_%g", (unsigned)batch, lr);
     return trainer_run(r, &plan);
 }

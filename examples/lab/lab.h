@@ -29,7 +29,8 @@
            return 0;
        }
 
-   and a table of claims (judge.h) and one of pages (page.h).
+   and a table of claims (judge.h), one of pages (page.h), and LAB_PROGRAM (experiment.h), which
+   makes a program of them.
 */
 #ifndef LAB_H
 #define LAB_H

@@ -218,7 +218,7 @@ static int run_noise(lab_run *run)
     double rate = 0.1;
     const trainer_plan plan = {.network = network, .set = &train, .batch = BATCH, .context = &rate};
     trainer t;
-    static gram m;
+    static gram m; /* large, and a run has a process of its own */
     size_t k;
     int failed = trainer_open(&t, run, &plan) || trainer_steps(&t, run->quick ? 20 : STEPS) ||
                  t.status != NRM_OK || gram_make(&m, t.net, n);

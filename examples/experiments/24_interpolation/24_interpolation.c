@@ -296,59 +296,55 @@ static lab_numbers unlikeness(lab_report *r, size_t arm, size_t k)
     return mean;
 }
 
-/* The losses of a seed and a pair at 0 <= a <= 1; or these, or the two ends alone, over the mean of
-   the ends. */
 enum { LOSSES, SHAPE, ENDS };
+typedef double six_curves[OF_OPTIMIZERS][INSIDE];
 
-static void curve(const lab_report *r, size_t arm, size_t s, size_t k, int what, double *y)
-{
-    const double *loss = lab_get(r, arm, s, pairs[k].loss).y + BEYOND;
-    const double scale = what == LOSSES ? 1 : (loss[0] + loss[INSIDE - 1]) / 2;
-    size_t i;
-    for (i = 0; i < INSIDE; i++)
-        y[i] = what == ENDS && i > 0 && i < INSIDE - 1 ? 0 : loss[i] / scale;
-}
-
-/* The mean of the seeds other than s. */
-static void others(const lab_report *r, size_t arm, size_t s, size_t k, int what, double *mean)
+/* The losses of seed s at 0 <= a <= 1, and the means of the other seeds'; or these, or the two ends
+   alone, over the mean of the ends. */
+static void take_curves(const lab_report *r, size_t arm, size_t s, int what, six_curves own,
+                        six_curves mean)
 {
     const size_t n = lab_seeds(r, arm);
-    double y[INSIDE];
-    size_t other, i;
-    for (i = 0; i < INSIDE; i++) mean[i] = 0;
-    for (other = 0; other < n; other++) {
-        curve(r, arm, other, k, what, y);
-        for (i = 0; i < INSIDE && other != s; i++) mean[i] += y[i] / ((double)n - 1);
-    }
+    size_t seed, k, i;
+    memset(own, 0, sizeof(six_curves));
+    memset(mean, 0, sizeof(six_curves));
+    for (seed = 0; seed < n; seed++)
+        for (k = 0; k < OF_OPTIMIZERS; k++) {
+            const double *loss = lab_get(r, arm, seed, pairs[k].loss).y + BEYOND;
+            const double scale = what == LOSSES ? 1 : (loss[0] + loss[INSIDE - 1]) / 2;
+            for (i = 0; i < INSIDE; i += what == ENDS ? INSIDE - 1 : 1)
+                if (seed == s)
+                    own[k][i] = loss[i] / scale;
+                else
+                    mean[k][i] += loss[i] / scale / ((double)n - 1);
+        }
 }
 
 /* How far the curves of seed s are from the means of the other seeds' curves, over those means:
    mean over 0 <= a <= 1 and the six pairs. */
 static double from_others(const lab_report *r, size_t arm, size_t s)
 {
-    double sum = 0, y[INSIDE], mean[INSIDE];
+    six_curves own, mean;
+    double sum = 0;
     size_t i, k;
-    for (k = 0; k < OF_OPTIMIZERS; k++) {
-        curve(r, arm, s, k, LOSSES, y);
-        others(r, arm, s, k, LOSSES, mean);
-        for (i = 0; i < INSIDE; i++) sum += fabs(y[i] - mean[i]) / mean[i];
-    }
+    take_curves(r, arm, s, LOSSES, own, mean);
+    for (k = 0; k < OF_OPTIMIZERS; k++)
+        for (i = 0; i < INSIDE; i++) sum += fabs(own[k][i] - mean[k][i]) / mean[k][i];
     return sum / (OF_OPTIMIZERS * INSIDE);
 }
 
 /* The share of the six curves of seed s that are nearest to the other seeds' mean of their pair. */
 static double recognized_by(const lab_report *r, size_t arm, size_t s, int what)
 {
-    double mean[OF_OPTIMIZERS][INSIDE], y[INSIDE];
+    six_curves own, mean;
     size_t k, c, i, right = 0;
-    for (k = 0; k < OF_OPTIMIZERS; k++) others(r, arm, s, k, what, mean[k]);
+    take_curves(r, arm, s, what, own, mean);
     for (k = 0; k < OF_OPTIMIZERS; k++) {
         double least = (double)INFINITY;
         size_t nearest = OF_OPTIMIZERS;
-        curve(r, arm, s, k, what, y);
         for (c = 0; c < OF_OPTIMIZERS; c++) {
             double far = 0;
-            for (i = 0; i < INSIDE; i++) far += fabs(y[i] - mean[c][i]);
+            for (i = 0; i < INSIDE; i++) far += fabs(own[k][i] - mean[c][i]);
             if (far < least) nearest = c;
             least = stats_smaller(least, far);
         }

@@ -42,10 +42,8 @@ typedef struct cell {
 
 static cell cell_of(size_t arm)
 {
-    const cell batch = {TANH_SLOW, BATCH_NET, 1};
-    const cell other = {(int)(arm / (NETS * SCALES)), (int)(arm / SCALES % NETS),
-                        scale[arm % SCALES]};
-    return arm == BATCH_CELL ? batch : other;
+    if (arm == BATCH_CELL) return (cell){TANH_SLOW, BATCH_NET, 1};
+    return (cell){(int)(arm / (NETS * SCALES)), (int)(arm / SCALES % NETS), scale[arm % SCALES]};
 }
 
 /* ---- the network ----------------------------------------------------------------------------- */
@@ -73,14 +71,12 @@ typedef struct network { /* weights, gradients, and all that a batch needs */
 } network;
 
 /* All arms of a seed have the same draws, scaled. */
-static network *network_new(size_t arm, uint64_t seed)
+static void network_make(network *k, size_t arm, uint64_t seed)
 {
     static const int norm_of[NETS + 1] = {NRM_NO_NORM, NRM_LAYER_NORM, NRM_BATCH_NORM};
-    network *k = (network *)calloc(1, sizeof *k);
-    weights *w;
+    weights *w = &k->params;
     size_t i;
-    if (!k) return NULL;
-    w = &k->params;
+    memset(k, 0, sizeof *k);
     k->is = cell_of(arm);
     k->rnn = (nrm_rnn){.T = ROWS,
                        .in = INPUTS,
@@ -97,7 +93,6 @@ static network *network_new(size_t arm, uint64_t seed)
     draw_normals(w->Wh, UNITS * UNITS, k->is.scale / sqrt((double)UNITS), seed, 21);
     draw_normals(w->readout, UNITS * CLASSES, 1 / sqrt((double)UNITS), seed, 22);
     for (i = 0; i < UNITS; i++) w->gamma[i] = 1;
-    return k;
 }
 
 /* Images [n][28*28] as a sequence of rows [28][n][28]. */
@@ -322,45 +317,40 @@ static void statistics_test(lab_run *r, network *k, const char *series)
 
 static int test_statistics(lab_run *r, network *k)
 {
-    statistics *s;
+    statistics s;
     size_t t, i;
     int failed;
     if (k->is.net != BATCH_NET) return 0;
-    s = (statistics *)malloc(sizeof *s);
-    if (!s) return -1;
-    failed = statistics_take(s, k, 0);
+    failed = statistics_take(&s, k, 0);
     statistics_test(r, k, "test_steps");
     for (t = 0; t < ROWS; t++) {
         double mean2 = 0, var = 0;
         for (i = 0; i < UNITS; i++) {
-            mean2 += pow((double)s->mean[t * UNITS + i], 2) / UNITS;
-            var += (double)s->var[t * UNITS + i] / UNITS;
+            mean2 += pow((double)s.mean[t * UNITS + i], 2) / UNITS;
+            var += (double)s.var[t * UNITS + i] / UNITS;
         }
         lab_record(r, "step_mean2", (double)t + 1, mean2);
         lab_record(r, "step_variance", (double)t + 1, var);
     }
-    statistics_pool(s);
+    statistics_pool(&s);
     statistics_test(r, k, "test_pooled");
-    failed = statistics_take(s, k, 1) || failed;
+    failed = statistics_take(&s, k, 1) || failed;
     statistics_test(r, k, "test_average");
     k->rnn.running = NULL;
-    free(s);
     return failed;
 }
 
 static int run(lab_run *r)
 {
-    network *k = network_new(r->arm, r->seed), *again = NULL;
-    int failed = !k || long_run(r, k) || train(r, k, 1) || test_statistics(r, k);
-    if (!failed && r->quick && k->is.group == TANH_SLOW) { /* once more without looking */
-        again = network_new(r->arm, r->seed);
-        failed = !again || train(r, again, 0);
-        if (!failed)
-            lab_record(r, "same_bits", 0,
-                       memcmp(&k->params, &again->params, sizeof k->params) == 0);
+    static network k, again;
+    int failed;
+    network_make(&k, r->arm, r->seed);
+    failed = long_run(r, &k) || train(r, &k, 1) || test_statistics(r, &k);
+    if (!failed && r->quick && k.is.group == TANH_SLOW) { /* once more without looking */
+        network_make(&again, r->arm, r->seed);
+        failed = train(r, &again, 0);
+        lab_record(r, "same_bits", 0, memcmp(&k.params, &again.params, sizeof k.params) == 0);
     }
-    free(k);
-    free(again);
     return failed ? -1 : 0;
 }
 

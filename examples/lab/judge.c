@@ -207,10 +207,14 @@ static lab_numbers judgei_values(const lab_report *r, const lab_part *p, int of_
     return lab_all(r, arm, series, of_b && p->other_at > 0 ? p->other_at : p->at);
 }
 
-static int judgei_in(const double range[2], lab_numbers a)
+/* Is the mean within this range, and with `most` also the value of most seeds? */
+static int judgei_in(const double range[2], lab_numbers a, int most)
 {
     const double mean = lab_average(a);
-    return !(range[0] < range[1]) || (mean >= range[0] && mean <= range[1]);
+    size_t s, in = 0;
+    if (!(range[0] < range[1])) return 1;
+    for (s = 0; s < a.n; s++) in += a.of[s] >= range[0] && a.of[s] <= range[1];
+    return mean >= range[0] && mean <= range[1] && (!most || stats_most(in, a.n));
 }
 
 /* Is the size met that the claim states of the means? `sign`: is a more (+1) than b, or less? */
@@ -219,8 +223,8 @@ static int judgei_size(const lab_part *p, lab_numbers a, lab_numbers b, int sign
     const double more = lab_describe(sign > 0 ? a : b).mean;
     const double less = lab_describe(sign > 0 ? b : a).mean;
     return (p->limit > 0 ? more - less >= p->limit : 1) &&
-           (p->times > 0 ? more >= p->times * less : 1) && judgei_in(p->a_mean, a) &&
-           judgei_in(p->b_mean, b);
+           (p->times > 0 ? more >= p->times * less : 1) && judgei_in(p->a_mean, a, p->most) &&
+           judgei_in(p->b_mean, b, p->most);
 }
 
 static stats_finding judgei_test(const lab_part *p, lab_numbers a, lab_numbers b)

@@ -60,6 +60,7 @@ typedef struct lab_part { /* as in a claim */
     double (*each)(const lab_report *r, size_t arm, size_t seed);
     double to; /* above 0: means over at <= x <= to; of LAB_EXACT the values there */
     double a_mean[2], b_mean[2];
+    int most; /* 1: most of the seeds (stats_most) are within a_mean and b_mean too */
 } lab_part;
 
 /* clang-format off */

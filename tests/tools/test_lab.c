@@ -367,7 +367,9 @@ static const lab_claim table[] = {
     {"9l", "exact", "", "", "", "", LAB_IDENTITY, LAB_NEWS,
      LAB_PARTS({LAB_EXACT, 0, .series = "loss", .limit = 2},
                {LAB_EXACT, 0, .series = "loss", .at = 7, .to = 8, .limit = 2}),
-     .decimals = 1}};
+     .decimals = 1},
+    {"9m", "in most seeds", "", "", "", "", LAB_TRAINING, LAB_NEWS,
+     LAB_PARTS({LAB_MORE, 1, 0, "loss", .a_mean = {3.9, 4.1}, .most = 1})}};
 
 static void draw_more(lab_report *r, plot_panel *p, const lab_panel *panel)
 {
@@ -424,6 +426,7 @@ static void test_claims_and_panels_as_tables(void)
                  "\"4.00 ± 0.33, 400 ± 33, 4.33, 33, 1000, 1.0, 4.00\",reproduced,0.33 to 4.33,"));
     CHECK(strstr(found, "9j,nearly,\"\",\"\",1 ± 1 against 4 ± 0,reproduced,") != NULL);
     CHECK(strstr(found, "9k,from 2 to 3,\"\",\"\",4 ± 0 against 1 ± 1,partly reproduced,") != NULL);
+    CHECK(strstr(found, "9m,in most seeds,\"\",\"\",4 ± 0 against 1 ± 1,partly reproduced,"));
     CHECK(strstr(found, "9l,exact,\"\",\"\",1.7e+00 against nan,not reproduced,") != NULL);
     CHECK(strstr(found, "9f,by a function,\"\",\"\",1.00 ± 0.53,reproduced,") != NULL);
     CHECK(strstr(found, "\ncheck,") == NULL);

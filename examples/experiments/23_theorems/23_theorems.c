@@ -41,11 +41,13 @@ static void take_parts(double *a, size_t k, size_t n)
     }
 }
 
-static void unit_length(double *a, size_t n)
+/* Returns the length that it had. */
+static double unit_length(double *a, size_t n)
 {
     const double size = sqrt(dot(a, a, n));
     size_t i;
     for (i = 0; i < n; i++) a[i] /= size;
+    return size;
 }
 
 /* ---- the network ----------------------------------------------------------------------------- */
@@ -155,10 +157,9 @@ static unit unit_of(const layer_view *v, size_t j)
 static double curvature(layer_view *v, int normed, size_t j, const double *d, double sd)
 {
     static double dx[M * WIDTH], dy[M * WIDTH];
-    double most = 0, kept[M], g[M], along[2], h;
+    const double h = 1e-7 * sd / training_farthest(d, NULL, M);
+    double kept[M], g[M], along[2];
     size_t i, side;
-    for (i = 0; i < M; i++) most = fmax(most, fabs(d[i]));
-    h = 1e-7 * sd / most;
     column(kept, v->x, M, j);
     for (side = 0; side < 2; side++) {
         for (i = 0; i < M; i++) v->x[i * WIDTH + j] = kept[i] + (side ? -h : h) * d[i];
@@ -180,8 +181,7 @@ static double largest_singular(const double *a)
         (void)nrm_linear_forward(q, a, p, NULL, M, WIDTH, 1);
         memset(p, 0, sizeof p);
         (void)nrm_linear_backward(NULL, p, NULL, q, a, NULL, M, WIDTH, 1);
-        size = sqrt(dot(p, p, WIDTH));
-        unit_length(p, WIDTH);
+        size = unit_length(p, WIDTH);
     }
     return sqrt(size);
 }
@@ -205,7 +205,7 @@ static void check_44(const unit *u, double lambda, double e[FOUND])
     for (k = 0; k < 3; k++) {
         for (i = 0; i < 2; i++) {
             take_parts(U[0], k, M);
-            unit_length(U[k], M);
+            (void)unit_length(U[k], M);
         }
         with += l2 * pow(dot(U[k], u->dx, M), 2); /* |X'dx|² for X = λU */
         without += l2 * pow(dot(U[k], u->dy, M), 2);
@@ -490,7 +490,7 @@ static void toy_make(toy *t, double kappa, uint64_t seed)
     for (i = 0; i < DIM; i++) {
         take_parts(Q[0], i, DIM);
         take_parts(Q[0], i, DIM);
-        unit_length(Q[i], DIM);
+        (void)unit_length(Q[i], DIM);
     }
     memset(t, 0, sizeof *t);
     nrm_rng_normal(&rng, t->u, DIM);

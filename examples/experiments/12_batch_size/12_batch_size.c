@@ -236,12 +236,6 @@ static int look_figure6(trainer *t)
     return 0;
 }
 
-/* In quick runs: is a training that is looked at like one that is not? */
-static int train_net(lab_run *r, const trainer_plan *plan)
-{
-    return trainer_twice(r, plan, r->quick ? "same_bits" : NULL);
-}
-
 /* It is looked at when an epoch ends, and in its middle too if the batches are small. */
 static int run_figure6(lab_run *r)
 {
@@ -255,7 +249,7 @@ static int run_figure6(lab_run *r)
     first.n = r->quick ? 400 : 55000;
     plan.steps = s->epochs * training_steps(first.n, s->batch);
     plan.every = training_steps(first.n, s->batch) / (s->batch < 128 ? 2 : 1);
-    return train_net(r, &plan);
+    return trainer_run(r, &plan);
 }
 
 /* ---- runs of the curve ----------------------------------------------------------------------- */
@@ -330,7 +324,7 @@ static int run_curve(lab_run *r)
         if (r->quick && m != 2 && m != 4 && m != 32) continue;
         plan.batch = is_team(r->arm) ? WORKERS * m : m;
         plan.steps = training_steps(first.n, plan.batch);
-        failed = train_net(r, &plan);
+        failed = trainer_twice(r, &plan, r->quick ? "same_bits" : NULL); /* begin_curve looks */
     }
     return failed;
 }

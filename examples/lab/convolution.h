@@ -19,12 +19,6 @@
 
 #include "normlayers.h"
 
-#ifdef NRM_DOUBLE /* as in training.h */
-#define convolution_make convolution_make_f64
-#define convolution_forward convolution_forward_f64
-#define convolution_gradient convolution_gradient_f64
-#endif
-
 enum { CONVOLUTION_BATCH = 64, CONVOLUTION_SIDE = 28, CONVOLUTION_CLASSES = 10 }; /* at most */
 enum { CONVOLUTION_INSTANCE = 100 };                                              /* a norm */
 

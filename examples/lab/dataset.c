@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Five times the largest file of MNIST: whatever is larger was not meant. */
 #define DATASET_FILE_MAX ((size_t)256 << 20)
@@ -21,7 +22,7 @@
 
 /* ---------------------------------------------------------------- messages */
 
-#if defined(__GNUC__)
+#ifdef __GNUC__ /* formats are checked */
 static int ds_fail(char *err, const char *file, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 #endif
@@ -136,13 +137,6 @@ int dataset_read_pair(const char *images_path, const char *labels_path, size_t l
 static const char *const ds_files[4] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
                                         "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
 
-static int ds_exists(const char *path)
-{
-    FILE *f = fopen(path, "rb");
-    if (f) (void)fclose(f);
-    return f != NULL;
-}
-
 /* The paths of all four files in the folder; or -1, and err says what to do about one that is not
    there. */
 static int ds_find(char path[4][DATASET_PATH_MAX], const char *dir, char *err)
@@ -152,21 +146,15 @@ static int ds_find(char path[4][DATASET_PATH_MAX], const char *dir, char *err)
     if (strlen(dir) > DATASET_PATH_MAX - 30) return ds_fail(err, dir, "the path is too long");
     for (i = 0; i < 4; i++) {
         (void)snprintf(path[i], DATASET_PATH_MAX, "%s/%s", dir, ds_files[i]);
-        if (ds_exists(path[i])) continue;
+        if (access(path[i], R_OK) == 0) continue;
         (void)snprintf(packed, sizeof packed, "%s.gz", path[i]);
-        if (ds_exists(packed))
+        if (access(packed, R_OK) == 0)
             return ds_fail(err, packed, "still compressed; unpack it with gzip -d");
         return ds_fail(err, path[i],
                        "missing or not readable; run `make mnist`, which fetches MNIST to "
                        "data/mnist, or name the folder that holds it, or \"synthetic\"");
     }
     return 0;
-}
-
-static int ds_is_complete(const char *dir)
-{
-    char path[4][DATASET_PATH_MAX], ignored[DATASET_ERR_MAX];
-    return ds_find(path, dir, ignored) == 0;
 }
 
 static void ds_seal(dataset *d)
@@ -224,10 +212,11 @@ int dataset_load_synthetic(dataset *d, uint64_t seed, size_t train_n, size_t tes
 int dataset_load(dataset *d, const char *dir, uint64_t seed, size_t train_n, size_t test_n,
                  char *err)
 {
+    char path[4][DATASET_PATH_MAX];
     if (dir && !*dir) return ds_fail(err, dir, "the name of the data folder is empty");
     if (!dir) dir = getenv("MNIST_DIR");
     if (dir && !*dir) dir = NULL; /* an empty variable is as good as none */
-    if (!dir && ds_is_complete(DATASET_DEFAULT_DIR)) dir = DATASET_DEFAULT_DIR;
+    if (!dir && ds_find(path, DATASET_DEFAULT_DIR, err) == 0) dir = DATASET_DEFAULT_DIR;
     if (!dir || strcmp(dir, "synthetic") == 0)
         return dataset_load_synthetic(d, seed, train_n, test_n, err);
     return ds_load_mnist(d, dir, train_n, test_n, err);

@@ -31,18 +31,6 @@
 #include "normlayers.h"
 #include "training.h"
 
-#ifdef NRM_DOUBLE /* as in training.h */
-#define trainer_open trainer_open_f64
-#define trainer_close trainer_close_f64
-#define trainer_deal trainer_deal_f64
-#define trainer_learn trainer_learn_f64
-#define trainer_step trainer_step_f64
-#define trainer_steps trainer_steps_f64
-#define trainer_accuracy trainer_accuracy_f64
-#define trainer_run trainer_run_f64
-#define trainer_twice trainer_twice_f64
-#endif
-
 enum { TRAINER_LAYERS = 32 }; /* of a network, at most */
 
 struct trainer_plan;

@@ -10,7 +10,7 @@
 #include "lab/experiment.h"
 #include "lab/draw.h"
 
-enum { INPUTS = 784, WIDTH = 100, HIDDEN = 3, CLASSES = 10, BATCH = 60, PART = 1000 };
+enum { INPUTS = 784, WIDTH = 100, HIDDEN = 3, BATCH = 60, PART = 1000 };
 enum { STEPS = 50000, EVERY = 500, EVERY_UNITS = 1000, SETTINGS = 4, CHECK_STEPS = 40 };
 enum { LEVELS = 3 };
 

@@ -5,7 +5,7 @@
    bias where no norm follows it at once. */
 #include "lab/experiment.h"
 
-enum { HIDDEN = 6, WIDTH = 100, CLASSES = 10, BATCH = 128, EPOCHS = 5, PROBED = 1000 };
+enum { HIDDEN = 6, WIDTH = 100, BATCH = 128, EPOCHS = 5, PROBED = 1000 };
 enum { ACTS = 3, PLACES = 3, RATES = 2, ARMS = ACTS * PLACES * RATES, CELLS = 2 * RATES };
 enum { RELU, SIGMOID, TANH };
 enum { NONE, BEFORE, AFTER };

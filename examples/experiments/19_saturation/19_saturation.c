@@ -514,11 +514,18 @@ static double accuracy_range(const lab_report *r, size_t norm, size_t s)
     return high - low;
 }
 
-/* Of dead ReLU units: with batch norm the worst of all looks, without one the last. */
-static double dead_units(const lab_report *r, size_t arm, size_t s)
+static void judge_relu(lab_report *r, const lab_claim *c)
 {
-    if (arm == RELU_BATCH) return lab_most_over(r, arm, "dead", 0, HUGE_VAL).of[s];
-    return layers(r, arm, "end/dead").of[s];
+    const stats_summary steps = lab_summary(r, RELU_NONE, "steps", 0);
+    const double all = lab_summary(r, RELU_BATCH, "steps", 0).min;
+    const lab_numbers none = layers(r, RELU_NONE, "end/dead");
+    const lab_numbers batch = lab_most_over(r, RELU_BATCH, "dead", 0, HUGE_VAL);
+    const double most = lab_describe(batch).max;
+    lab_verdict(r, c, lab_more(none, batch, most < 0.01),
+                steps.max < all ? "without a norm the loss is not finite after the steps given"
+                                : "",
+                "%s without, after %.0f to %.0f steps; at most %.4f with, in %.0f steps",
+                lab_pm(r, none, 3), steps.min, steps.max, most, all);
 }
 
 /* How far from the 0.683 of a normal distribution, in the worst layer. */
@@ -600,11 +607,7 @@ static const lab_claim claims[] = {
      "a tutorial on batch norm in a tanh network (dead neurons), for ReLU", "no numbers",
      "learning rate 1: a larger fraction of units gives 0 for all 1000 images without batch norm, "
      "when its loss was last finite, than at any look with, and below 0.01 with", "none",
-     LAB_PARTS({LAB_MORE, RELU_NONE, RELU_BATCH, .each = dead_units, .b_mean = {-1, 0.01}},
-               {.a = RELU_NONE, .series = "steps"}, {.a = RELU_BATCH, .series = "steps"}),
-     .decimals = 3, .say = "$1 without, after #3[min %.0f] to #3[max %.0f] steps; at most "
-     "#2[max %.4f] with, in #4[min %.0f] steps",
-     .remark = "without a norm the loss is not finite after the steps given"},
+     .judge = judge_relu},
     {"19h", "Normalizing the inputs of a sigmoid puts them into its linear part",
      "Ioffe & Szegedy 2015, section 3; a tutorial with a custom batch norm",
      "no numbers; a normal distribution has 0.683 in ±1 and leaves 1.6 % to a straight line",

@@ -109,7 +109,7 @@ typedef struct lab_program {
     void (*after)(lab_report *r); /* or null: checks of what must hold whatever the data say     */
     const struct lab_page *page;  /* page.h                                                      */
     size_t pages;
-    plot_style (*look)(size_t arm); /* or null: of the arms' lines, for lab_draw (page.h)     */
+    plot_style (*look)(size_t arm); /* or null: of the arms' lines (page.h)                   */
     const char *command; /* printed under figures; null: make reproduce                      */
 } lab_program;
 

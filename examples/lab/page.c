@@ -142,17 +142,16 @@ static void pagei_panel(lab_report *r, plot_figure *f, const lab_panel *panel)
         pagei_mark(p, &panel->mark[i]);
 }
 
-int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t panels)
+static int pagei_page(lab_report *r, const lab_page *page)
 {
     plot_figure *f;
     size_t i;
-    if (panels > LAB_PANELS_MAX) {
-        fprintf(stderr, "'%s': %zu panels, at most %d are allowed\n", page->title, panels,
-                LAB_PANELS_MAX);
+    if (page->panels > 6) {
+        fprintf(stderr, "'%s': %zu panels, at most 6 are allowed\n", page->title, page->panels);
         return -1;
     }
     f = lab_figure(r, page);
-    for (i = 0; i < panels; i++) pagei_panel(r, f, &panel[i]);
+    for (i = 0; i < page->panels; i++) pagei_panel(r, f, &page->panel[i]);
     return lab_save(r, f, page->what);
 }
 
@@ -165,6 +164,6 @@ int lab_report_tables(lab_report *r)
     if (of->after) of->after(r);
     lab_check_same_bits(r);
     for (i = 0; i < of->pages; i++)
-        if (lab_draw(r, &of->page[i], of->page[i].panel, of->page[i].panels)) return -1;
+        if (pagei_page(r, &of->page[i])) return -1;
     return 0;
 }

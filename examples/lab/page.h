@@ -72,7 +72,7 @@ typedef struct lab_page {
     int shared_legend;
     double widths[PLOT_GRID_MAX], heights[PLOT_GRID_MAX]; /* as in plot_page */
     const lab_panel *panel;
-    size_t panels;
+    size_t panels; /* 6 at most: what a reader takes in at once */
 } lab_page;
 
 /* Geometric mean over seeds, lowest and highest at each x; `logs`: the series are logarithms. */
@@ -93,11 +93,6 @@ plot_figure *lab_figure(lab_report *r, const lab_page *page);
 
 /* Saves it as NAME.png, or NAME_what.png, and frees it. Returns 0, or -1 after a line on stderr. */
 int lab_save(lab_report *r, plot_figure *f, const char *what);
-
-enum { LAB_PANELS_MAX = 6 }; /* of a page: what a reader takes in at once */
-
-/* Draws the page and saves it. Returns 0, or -1 after a line on stderr. */
-int lab_draw(lab_report *r, const lab_page *page, const lab_panel *panel, size_t panels);
 
 /* The report of a program: before, claims, after, pages; and of quick runs whether those that were
    done twice are as without a look (trainer.h). 0, or it failed. */

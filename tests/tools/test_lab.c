@@ -379,36 +379,34 @@ static void draw_more(lab_report *r, plot_panel *p, const lab_panel *panel)
     lab_draw_bars(p, "both", y, 2, plot_solid(PLOT_BLUE));
 }
 
-static int report_from_tables(lab_report *r)
-{
-    static const char *const names[2] = {"first", "second"};
-    static const lab_panel panels[] = {
-        {.axes = {.heading = "a", .x = "step", .y_scale = PLOT_LOG10, .y_range = {0.1, 10}},
-         .line = {{0, "loss", .to = 1},
-                  {1, "loss", "", {PLOT_BLUE}, LAB_EACH_SEED},
-                  {0, "loss", .how = LAB_GEOMETRIC},
-                  {0, "loss", .how = LAB_POWERS},
-                  {0, "loss", .how = LAB_MEAN}},
-         .mark = {{LAB_HLINE, .y = 1, .text = ""}, {LAB_NOTE, 1, 1, "one", PLOT_LEFT}},
-         .under = {{LAB_VLINE, .x = 1, .text = ""}}},
-        {.axes = {.col = 1, .grid = -1, .legend = PLOT_LEGEND_NONE},
-         .line = {{1, "loss", .how = LAB_ONE_SEED}},
-         .draw = draw_more,
-         .series = "loss"},
-        {.axes = {.col = 2, .x_names = names, .x_count = 2},
-         .line = {{0, "loss", "bars", {PLOT_BLUE}, LAB_BARS}},
-         .value = 1},
-        {.axes = {.row = 1, .x_names = names, .x_count = 2},
-         .line = {{0, "loss", "errors", {PLOT_BLUE}, LAB_ERRORS, 1}}}};
-    static const lab_page page = {"Tables", "tables", 600, 0.8, .widths = {1, 2}};
-    return lab_draw(r, &page, panels, LAB_COUNT(panels));
-}
+static const char *const names[2] = {"first", "second"};
+static const lab_panel panels[] = {
+    {.axes = {.heading = "a", .x = "step", .y_scale = PLOT_LOG10, .y_range = {0.1, 10}},
+     .line = {{0, "loss", .to = 1},
+              {1, "loss", "", {PLOT_BLUE}, LAB_EACH_SEED},
+              {0, "loss", .how = LAB_GEOMETRIC},
+              {0, "loss", .how = LAB_POWERS},
+              {0, "loss", .how = LAB_MEAN, .level = {1, 2}}},
+     .mark = {{LAB_HLINE, .y = 1, .text = ""}, {LAB_NOTE, 1, 1, "one", PLOT_LEFT}},
+     .under = {{LAB_VLINE, .x = 1, .text = ""}}},
+    {.axes = {.col = 1, .grid = -1, .legend = PLOT_LEGEND_NONE},
+     .line = {{1, "loss", .how = LAB_ONE_SEED}},
+     .draw = draw_more,
+     .series = "loss"},
+    {.axes = {.col = 2, .x_names = names, .x_count = 2},
+     .line = {{0, "loss", "bars", {PLOT_BLUE}, LAB_BARS}},
+     .value = 1},
+    {.axes = {.row = 1, .x_names = names, .x_count = 2},
+     .line = {{0, "loss", "errors", {PLOT_BLUE}, LAB_ERRORS, 1}}}};
+static const lab_page page = {"Tables", "tables", 600, 0.8, .widths = {1, 2}, LAB_PANELS(panels)};
 
 static void test_claims_and_panels_as_tables(void)
 {
     const lab_program kept = program;
     const char *found;
-    program.before = report_from_tables;
+    program.before = NULL;
+    program.page = &page;
+    program.pages = 1;
     program.claim = table;
     program.claims = LAB_COUNT(table);
     CHECK_INT(experiment("--from", "kept.csv"), 0);
@@ -433,36 +431,28 @@ static void test_claims_and_panels_as_tables(void)
     CHECK(*content("out/00_test_tables.png") != 0);
 }
 
-static size_t panels_of_page;
-
-static int report_crowded(lab_report *r)
-{
-    static const lab_page page = {"A test", "crowded", 1200};
-    lab_panel panel[7];
-    size_t i;
-    memset(panel, 0, sizeof panel);
-    for (i = 0; i < panels_of_page; i++) {
-        panel[i].axes.row = (int)i / 3;
-        panel[i].axes.col = (int)i % 3;
-    }
-    return lab_draw(r, &page, panel, panels_of_page);
-}
-
 static void test_a_seventh_panel_is_refused(void)
 {
+    lab_panel seven[7] = {{.axes = {.row = 0}}};
+    lab_page crowded = {"A test", "crowded", 1200, .panel = seven, .panels = 7};
     const int kept = dup(2);
-    program.before = report_crowded;
-    panels_of_page = 7;
+    size_t i;
+    for (i = 0; i < 7; i++) {
+        seven[i].axes.row = (int)i / 3;
+        seven[i].axes.col = (int)i % 3;
+    }
+    program.page = &crowded;
+    program.pages = 1;
     CHECK(freopen("said", "w", stderr) != NULL);
     CHECK_INT(experiment("--from", "kept.csv"), 1);
     (void)fflush(stderr);
     CHECK(dup2(kept, fileno(stderr)) >= 0 && close(kept) == 0);
     CHECK(strstr(content("said"), "'A test': 7 panels") != NULL);
     CHECK(*content("out/00_test_crowded.png") == 0);
-    panels_of_page = 6;
+    crowded.panels = 6;
     CHECK_INT(experiment("--from", "kept.csv"), 0);
     CHECK(*content("out/00_test_crowded.png") != 0);
-    program.before = report;
+    program.pages = 0;
 }
 
 static void test_eigenvalues(void)

@@ -996,10 +996,7 @@ static int labi_experiment(labi_lab *lab)
 
 int lab_main(const lab_program *program, int argc, char **argv)
 {
-    labi_lab lab = {.program = program,
-                    .seed = 11,
-                    .seeds = 5,
-                    .out = "build/figures",
+    labi_lab lab = {program, .seed = 11, .seeds = 5, .out = "build/figures",
                     .runs_folder = "build/runs"};
     int status = labi_parse(&lab, argc, argv);
     if (status != CLI_RUN) return status;

@@ -35,7 +35,6 @@ stats_summary stats_describe(const double *x, size_t n)
     }
     variance = sum2 / (double)n;
     s.sd = n > 1 ? sqrt(sum2 / (double)(n - 1)) : (double)NAN;
-    s.se = s.sd / sqrt((double)n);
     s.skew = variance > 0 ? sum3 / (double)n / (variance * sqrt(variance)) : (double)NAN;
     s.kurtosis = variance > 0 ? sum4 / (double)n / (variance * variance) - 3 : (double)NAN;
     return s;

@@ -22,7 +22,6 @@ typedef struct stats_summary {
     size_t n;
     double mean;
     double sd; /* sample standard deviation, divisor n-1                     */
-    double se; /* standard error of the mean, sd / sqrt(n)                   */
     double min, max;
     double skew;     /* third central moment / variance^1.5, divisor n in both     */
     double kurtosis; /* fourth central moment / variance^2 - 3, divisor n in both  */

@@ -401,11 +401,8 @@ static nrm_mlp_spec toy_network(trainer *t)
 /* Points, and a network with weights ~ N(0, 1), for the caller to train and close. */
 static int toy_open(trainer *t, lab_run *run)
 {
-    static const trainer_plan plan = {.network = toy_network,
-                                      .learn = toy_learn,
-                                      .set = &points,
-                                      .batch = TOY_BATCH_SIZE,
-                                      .replace = 1};
+    static const trainer_plan plan = {toy_network, .learn = toy_learn, .set = &points,
+                                      .batch = TOY_BATCH_SIZE, .replace = 1};
     nrm_real w[2 * IN * HIDDEN + IN]; /* of both layers, and the second one's bias */
     size_t j;
     toy_data(run->seed);

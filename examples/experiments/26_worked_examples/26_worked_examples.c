@@ -754,9 +754,10 @@ static const lab_panel shift_panels[] = {
 static const lab_page pages[] = {
     {"At a large rate the inputs of the last neuron move away; behind batch norm they stay",
      NULL, 1000, 0.84, "A chain of three neurons, one example (a, b) or four (c, d)",
-     .seeds = 1, LAB_PANELS(chain_panels)},
+     .seeds = 1, .no_data = 1, LAB_PANELS(chain_panels)},
     {"The gradient of a product does not know the second order of its step", "product", 620,
-     0.84, "A product of five weights", .seeds = 1, LAB_PANELS(product_panels)},
+     0.84, "A product of five weights", .seeds = 1, .no_data = 1,
+     LAB_PANELS(product_panels)},
     {"Standardized, one outlier stands out; equalized, a digit's grey values are not uniform",
      "scaling", 920, 0.84, "Ten people, the child as a ring; the first test image",
      .seeds = 1, .heights = {1, 1.35}, LAB_PANELS(scaling_panels)},
@@ -764,7 +765,8 @@ static const lab_page pages[] = {
      0.84,
      "a, b: a line fitted to y = x² + noise around -1 and around 1; c: the loss after a "
      "unit's step on the old inputs and on moved ones; d to f: one game at rate 5",
-     .seeds = MANY, .heights = {1, 1.15}, LAB_PANELS(shift_panels)}};
+     .seeds = MANY, .no_data = 1, .heights = {1, 1.15},
+     LAB_PANELS(shift_panels)}};
 /* clang-format on */
 
 LAB_PROGRAM(

@@ -252,7 +252,8 @@ static void judge_plain(lab_report *r, const lab_claim *c)
     double least = HUGE_VAL;
     size_t i;
     for (i = 0; i < SCALES; i++) {
-        const lab_numbers gain = lab_map(lab_all(r, PLAIN + i, "decades", LAB_LAST), fabs);
+        const double way = gained(r, PLAIN + i).mean > 0 ? 1 : -1; /* of all seeds alike */
+        const lab_numbers gain = lab_times(lab_all(r, PLAIN + i, "decades", LAB_LAST), way);
         far[i] = lab_above(gain, 10);
         least = stats_smaller(least, lab_describe(gain).min);
     }

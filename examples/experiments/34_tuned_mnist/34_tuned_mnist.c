@@ -342,7 +342,7 @@ static int choose(lab_report *r)
     size_t k, n, i;
     if (read_seconds()) return -1;
     for (k = 0; k < SWEEPS; k++)
-        for (n = 0; n < (k == MAIN ? NETS : SIZE_ARMS); n++) {
+        for (n = 0; n < (k == MAIN ? (size_t)NETS : (size_t)SIZE_ARMS); n++) {
             for (i = sweeps[k].first; i <= sweeps[k].last; i++) {
                 held_out_accuracy[i] = lab_average(ends(r, k, n, i, "held_out_accuracy"));
                 speed[i] = -lab_average(steps_at(r, n, i));

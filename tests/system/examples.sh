@@ -126,8 +126,8 @@ uses() { # NAME COMMAND...
     shift
     "$@" >"$dir/$name.txt" && diff "tests/expected/uses/$name.txt" "$dir/$name.txt"
 }
+used=
 for source in examples/uses/*.c examples/uses/*.cpp; do
-    name=$(basename "${source%.c*}")
     case $source in *.cpp)
         if ! command -v "${CXX:=g++}" >/dev/null 2>&1; then
             echo "examples: missing: $CXX, $source is not compiled"
@@ -135,9 +135,15 @@ for source in examples/uses/*.c examples/uses/*.cpp; do
         fi
         ;;
     esac
-    check "$name compiles" make -s BUILD="$bin" CC="$CC" CXX="${CXX:-g++}" \
-        CFLAGS="${EXAMPLE_CFLAGS:--O1} -Werror" "$bin/uses/$name"
-    check "$name prints what is on file" uses "$name" "$bin/uses/$name" "$dir"
+    name=$(basename "${source%.c*}")
+    used="$used $bin/uses/$name"
+done
+# shellcheck disable=SC2086
+check "the programs for each use compile" make -s BUILD="$bin" CC="$CC" CXX="${CXX:-g++}" \
+    CFLAGS="${EXAMPLE_CFLAGS:--O0} -Werror" $used
+for program in $used; do
+    name=${program##*/}
+    check "$name prints what is on file" uses "$name" "$program" "$dir"
 done
 python=/usr/bin/python3
 $python -c 'import numpy, matplotlib' 2>/dev/null || python=python3

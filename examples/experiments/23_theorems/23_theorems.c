@@ -755,7 +755,7 @@ static const lab_claim claims[] = {
      "exact: the bound holds at every step, at condition 10, 100 and 1000, all seeds",
      "trial runs: never violated", LAB_IDENTITY, LAB_SETTING,
      .test = LAB_EXACT, .a = TOY, .series = "broken", .limit = 0.5, .remark = "",
-     .say = "#1[%.0f] steps above the bound"},
+     .say = "at most #1[%.0f] steps above the bound, for any seed and condition"},
     {"23m", "Least squares: GDNP is ahead of gradient descent with step 1/L at every step",
      "Kohler et al. 2018", "faster in theory", "smaller gap at every step as long as gradient "
      "descent has a relative gap above 1e-12, all conditions; decided seed by seed",

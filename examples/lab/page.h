@@ -22,8 +22,17 @@
    the mean and one standard deviation at each x that axes.x_names has a name for, with the value
    over it to panel->value decimals. Errors: the same of the arms up to `to`, which axes.x_names
    names: the error in per cent of an accuracy, its last value. */
-enum { LAB_RANGE, LAB_EACH_SEED, LAB_ONE_SEED, LAB_MEAN, LAB_GEOMETRIC, LAB_GEOMETRIC_MEAN };
-enum { LAB_POWERS = LAB_GEOMETRIC_MEAN + 1, LAB_BARS, LAB_ERRORS };
+enum {
+    LAB_RANGE,
+    LAB_EACH_SEED,
+    LAB_ONE_SEED,
+    LAB_MEAN,
+    LAB_GEOMETRIC,
+    LAB_GEOMETRIC_MEAN,
+    LAB_POWERS,
+    LAB_BARS,
+    LAB_ERRORS
+};
 
 typedef struct lab_line {
     size_t arm;

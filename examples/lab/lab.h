@@ -88,7 +88,8 @@ typedef struct lab_report lab_report;
 
 enum {                    /* lab_program.uses */
        LAB_USES_DATA = 1, /* MNIST, or what stands in for it                         */
-       LAB_IN_TURN = 2    /* runs one after the other, all in the program's process */
+       LAB_IN_TURN = 2,   /* runs one after the other, all in the program's process */
+       LAB_TWICE = 4      /* quick runs train twice, and must end with the same bits */
 };
 
 typedef struct lab_program {

@@ -631,5 +631,5 @@ static const lab_page pages[] = {
 LAB_PROGRAM("12_batch_size", "What do small mini-batches do to batch norm, layer norm, group norm?",
             "a-b: 784-256-256-10, ReLU, Adam 1e-3, batch 128 and 4; curve: 784-128-128-10, ReLU, "
             "SGD, 60,000 examples",
-            .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare,
+            .revision = 2, .uses = LAB_USES_DATA + LAB_TWICE, .prepare = prepare,
             .look = look_of, .after = check_workers)

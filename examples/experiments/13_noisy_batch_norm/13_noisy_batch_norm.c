@@ -724,6 +724,6 @@ static const lab_page pages[6] = {
 LAB_PROGRAM("13_noisy_batch_norm", "Does batch norm help because it keeps distributions steady?",
            "Hidden layers of 100 units, Glorot weights, pixels standardized, SGD with learning "
            "rate 0.1, batches of 128, 3000 steps; noise (0.5, 1.25, 0.1, 0.1) before the "
-           "activation", .revision = 4, .uses = LAB_USES_DATA, .prepare = prepare,
+           "activation", .revision = 4, .uses = LAB_USES_DATA + LAB_TWICE, .prepare = prepare,
            .look = look_of, .after = check_noise)
 /* clang-format on */

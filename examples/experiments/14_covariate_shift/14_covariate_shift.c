@@ -480,5 +480,5 @@ static const lab_page pages[] = {
 LAB_PROGRAM("14_covariate_shift", "Does batch norm reduce internal covariate shift?",
             "Hidden layers of 100 units, Glorot weights, pixels standardized, SGD, batches of "
             "128, 1500 steps; looked at in the first 20 steps and in every 10th; medians",
-            .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of,
+            .revision = 2, .uses = LAB_USES_DATA + LAB_TWICE, .prepare = prepare, .look = look_of,
             .after = check_first_layer)

@@ -793,4 +793,4 @@ static const lab_page pages[] = {
 LAB_PROGRAM("16_landscape", "Is the loss smoother along the gradient with a norm?",
             "784-100x13-10 and 784-100x6-10, ReLU, Glorot, SGD with rate 0.1, batch 128, 3000 "
             "steps; s = 1/2, 1, 2, 4 times the rate",
-            .revision = 4, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)
+            .revision = 4, .uses = LAB_USES_DATA + LAB_TWICE, .prepare = prepare, .look = look_of)

@@ -581,5 +581,5 @@ LAB_PROGRAM("17_learning_rates",
             "Does batch norm allow larger learning rates, and is that what it is good for?",
             "Batch 128, standardized pixels, float. Sweep: plain SGD, 600 steps, 3 seeds. Schedule "
             "and step: momentum 0.9, 5 seeds. R27: 784-64, 27 residual blocks of 2 layers, 10",
-            .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of,
+            .revision = 1, .uses = LAB_USES_DATA + LAB_TWICE, .prepare = prepare, .look = look_of,
             .after = check_schedule)

@@ -849,5 +849,5 @@ static int check_printed(lab_report *r)
 LAB_PROGRAM("19_saturation", "Does batch norm keep tanh out of saturation, and units from dying?",
             "784-200x6-10 and 784-200-10 tanh, W ~ N(0, gain²/in), SGD with learning rate 0.1, "
             "batch " LAB_TEXT(BATCH) ", " LAB_TEXT(TANH_STEPS) " steps",
-            .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of,
+            .revision = 2, .uses = LAB_USES_DATA + LAB_TWICE, .prepare = prepare, .look = look_of,
             .before = check_printed)

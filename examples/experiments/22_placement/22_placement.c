@@ -478,4 +478,5 @@ static const lab_page pages[] = {
 LAB_PROGRAM("22_placement", "Batch norm before or after the activation?",
             "784-100x6-10, standardized pixels, Glorot initialisation, batch 128, SGD with "
             "learning rate 0.1 or 0.5, up to 5 epochs, test accuracy with running statistics",
-            .revision = 2, .uses = LAB_USES_DATA, .prepare = prepare, .after = check_start)
+            .revision = 2, .uses = LAB_USES_DATA + LAB_TWICE, .prepare = prepare,
+            .after = check_start)

@@ -613,4 +613,4 @@ LAB_PROGRAM(
     "30_recurrent_mnist", "Does layer norm steady a recurrent network that reads MNIST row by row?",
     "28 steps of 28 standardized pixels, 100 units, W_{h} ~ ρ·N(0, 1/100), softmax on the last "
     "state, batch 128, 938 steps of SGD with rate 0.1 unless told otherwise",
-    .revision = 3, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)
+    .revision = 3, .uses = LAB_USES_DATA + LAB_TWICE, .prepare = prepare, .look = look_of)

@@ -202,4 +202,4 @@ LAB_PROGRAM("31_bias_before_norm", "What becomes of a bias that batch norm takes
                        "layer with bias, standardized pixels, batches of " LAB_TEXT(
                            BATCH) ", SGD with rate 0.1 "
                                   "or Adam with 0.001, " LAB_TEXT(STEPS) " steps, in float",
-            .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .look = look_of)
+            .revision = 1, .uses = LAB_USES_DATA + LAB_TWICE, .prepare = prepare, .look = look_of)

@@ -542,4 +542,4 @@ LAB_PROGRAM(
     "Do small batches and large learning rates end in flatter minima that generalize better?",
     "784-100-100-10, ReLU, standardized pixels, SGD with rate 0.1 and batch 128 where not told "
     "otherwise, 50 epochs of 5120 images; flatness on 2000 of them",
-    .revision = 1, .uses = LAB_USES_DATA, .prepare = prepare, .after = check_runs)
+    .revision = 1, .uses = LAB_USES_DATA + LAB_TWICE, .prepare = prepare, .after = check_runs)
